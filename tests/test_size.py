@@ -25,7 +25,6 @@ EXCEPTIONS = {
         "pipeline.build": 93,
     },
     "parameters of a function": {
-        "frontend.cell_key": 9,
         "function_entries.ufunc_entry": 10,
         "function_entries.native_entry": 9,
         "toolchain.compile_shared": 10,

@@ -388,9 +388,9 @@ def save_module(
     pip install ./fastmath
     """
     from .interop.python_package import save
-    from .pipeline import build  # compilers: only who needs one
+    from .pipeline import build, files_of  # compilers: only who needs one
 
-    return save(functions, path, force=force, source_only=source_only, compile_again=build)
+    return save(functions, path, force=force, source_only=source_only, compile_again=build, files_of=files_of)
 
 
 def from_numba(function: Any) -> np.ufunc:

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from .compilers import CompilerTexts
     from .render import Report, View
 
-#: Builds of this process by cache key, so that the same cell gives the same objects.
-_builds: dict[str, Build] = {}
+#: Builds of this process by cache key, with the files of each, so that the same cell gives the same objects.
+_builds: dict[str, tuple[store.Inputs, Build]] = {}
 _MOST_BUILDS = 256
 _SANDBOX_NOTE = "--sandbox: every call runs in another process, on copies of its operands."
 
@@ -105,14 +105,14 @@ def build(
         key = chosen.key(source, options=options)
     with runtime.lock_of(f"build {key}"):  # of threads that have the same cell one compiles
         cache, place = store.default(), CellPlace(name, first_line)
-        known = None if options.force else _builds.get(key)
-        if known is not None:
+        if not options.force and (known := _remembered_build(key)):
             return _standing_at(replace(known, cached=True, seconds=seconds), place)
 
         # What is made first is for CPUs like this one; the portable object stands under the key itself.
-        first, printed = store.key([key, "this CPU", *runtime.cpu_features()]), ""
+        first, printed = _first_key(key), ""
         with _timed(seconds, "load"):
-            entry = None if options.force else cache.get(key) or cache.get(first)
+            hit = None if options.force else cache.find(key) or cache.find(first)
+            entry, inputs = hit or (None, None)
             stored = cells.stored_cell(entry) if entry else None
             if stored and not chosen.can_run(stored, options):
                 stored = None
@@ -122,9 +122,11 @@ def build(
             del seconds["load"]  # it comes after compiling
             guarded = options.guard and guard.available()
             with _timed(seconds, "compile"), cache.scratch() as folder:
+                since = store.creation_time(folder)
                 if guarded:
                     guard.begin()
                 cell = chosen.first_compiler()(source, options=options, name=name, folder=folder)
+                inputs = store.stamp(cell.files_read, since=since)
             object_code = replace(cell.object_code, options=options.changed(), first_line=first_line)
             cell = replace(cell, object_code=object_code)
             if guarded:
@@ -136,8 +138,8 @@ def build(
             # Last, for who tries it out may leave functions out.
             cell = replace(cell, object_code=with_contract(cell.object_code))
             address = first if cells.is_first(cell.object_code) else key
-            record, code = cell.to_record(), cell.object_code.code
-            entry = cache.publish(address, record=record, code=code, replace=options.force or entry is not None)
+            again, record = options.force or bool(entry), cell.to_record()
+            entry = cache.publish_inputs(address, inputs, record=record, code=cell.object_code.code, replace=again)
         else:
             cell = stored
 
@@ -154,10 +156,48 @@ def build(
             diagnostics=cell.report_data.renamed(cell.object_code.name, name),
             notes=(*loaded.notes, *[_SANDBOX_NOTE] * bool(loaded.loaded.sandbox)),
         )
-        while len(_builds) >= _MOST_BUILDS:
-            _builds.pop(next(iter(tuple(_builds)), ""), None)  # other threads make room as well
-        _builds[key] = result
+        _remember_build(key, inputs, result)
         return result
+
+
+def _remembered_build(key: str) -> Build | None:
+    """The build of this process for ``key``, if its files are unchanged."""
+    inputs, result = _builds.get(key, (None, None))
+    return result if inputs and inputs.hold() else None
+
+
+def _remember_build(key: str, inputs: store.Inputs | None, result: Build) -> None:
+    """Keep a build for this process, in place of the oldest; not if its files are unknown."""
+    while len(_builds) >= _MOST_BUILDS:
+        _builds.pop(next(iter(tuple(_builds)), ""), None)  # other threads make room as well
+    if inputs:
+        _builds[key] = inputs, result
+
+
+def _first_key(key: str) -> str:
+    return store.key([key, "this CPU", *runtime.cpu_features()])
+
+
+def files_of(source: str, *, language: str, options: Options, name: str) -> tuple[str, ...] | None:
+    """Files of the user that a cell is compiled with: those in the cache's record, or of compiling it now.
+
+    Returns
+    -------
+    tuple of str or None
+        Absolute paths; None if nobody knows all of them.
+
+    Raises
+    ------
+    UfuncMagicError
+        As `build`.
+    """
+    chosen, cache = language_named(language), store.default()
+    key = chosen.key(_readable(source, language=chosen, name=name), options=options)
+    hit = cache.find(key) or cache.find(_first_key(key))
+    if hit is None:
+        build(source, language=language, options=options, name=name)
+        hit = cache.find(key) or cache.find(_first_key(key))
+    return hit[1].paths if hit else None
 
 
 def _tried_out(
@@ -204,11 +244,15 @@ def run_main(source: str, *, language: str, options: Options, name: str, show: C
     chosen = language_named(language)
     cache = store.default()
     key = store.key([chosen.key(source, options=options), "main"])
-    entry = None if options.force else cache.get(key)
-    if entry is None:
+    hit = None if options.force else cache.find(key)
+    if hit:
+        entry, _ = hit
+    else:
         with cache.scratch() as folder:
-            library = chosen.compile_program(source, options=options, name=name, folder=folder)
-            entry = cache.publish(key, record=b"", code=library.read_bytes(), replace=options.force)
+            since = store.creation_time(folder)
+            library, read = chosen.compile_program(source, options=options, name=name, folder=folder)
+            inputs, code = store.stamp(read, since=since), library.read_bytes()
+            entry = cache.publish_inputs(key, inputs, record=b"", code=code, replace=options.force)
     status = chosen.run_program(entry.library, shlex.split(options.run_main), show=show)
     if status < 0:
         raise CellCrashed(

@@ -15,7 +15,7 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic import compilers
-from ufunc_magic.compilers import standing_by, toolchain as compiling
+from ufunc_magic.compilers import include_search, standing_by, toolchain as compiling
 
 pytestmark = pytest.mark.skipif(
     not shutil.which("gcc") or not sys.platform.startswith("linux") or os.uname().machine != "x86_64",
@@ -243,3 +243,19 @@ def test_what_starts_while_a_cell_is_read_is_not_left(cell: str, options: dict[s
     with contextlib.suppress(um.UfuncMagicError):
         um.compile_c(f"#include <math.h>\n{cell}", force=True, **options)
     assert not standing_by._waiting
+
+
+def test_it_reports_the_files_that_it_reads(taken: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    rules: list[str] = []
+    read_report = include_search.read_report
+
+    def note(rule: str) -> list[str]:
+        rules.append(rule)
+        return read_report(rule)
+
+    monkeypatch.setattr(include_search, "read_report", note)
+    um.compile_c(CELL.format(24), force=True, guard=False)
+    compilers.stand_by()
+    um.compile_c(CELL.format(25), force=True, guard=False)
+    assert taken == [False, True]
+    assert [rule.count("/math.h") for rule in rules] == [1, 1]

@@ -1,4 +1,4 @@
-"""The options of a Cython cell, its comment lines, and the files that it draws in."""
+"""The options of a Cython cell, and its comment lines."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from ufunc_magic.languages.cython import cython_settings as settings, dependencies
+import ufunc_magic as um
+from ufunc_magic import compilers
+from ufunc_magic.languages.cython import cython_settings as settings
 from ufunc_magic.model import TABLE, OptionError, Options, ToolchainError, make_options, refuse, suited
 from ufunc_magic.notebook import option_line as arguments
 
@@ -211,159 +212,45 @@ def test_quotes_and_comments_within_a_list_are_understood(value: str, words: tup
 
 # ------------------------------------------------------------------------------------- what is used
 
-
-@pytest.mark.parametrize(
-    "cell",
-    [
-        "cimport numpy as cnp",
-        "cimport cython, numpy.math",
-        "from numpy cimport ndarray",
-        "if True:\n    from numpy.random cimport bitgen_t",
-        "import cython\nfrom cython.cimports import numpy",
-        "from cython.cimports.numpy import ndarray",
-        'cdef extern from "numpy/arrayobject.h":\n    pass',
-        'cdef extern from *:\n    """\n    #include <numpy/npy_common.h>\n    """',
-        "cimport cython\n@cython.ufunc\ncdef double f(double x): return x",
-        "from cython cimport ufunc",
-    ],
-)
-def test_numpy_headers_are_found_without_asking(cell: str) -> None:
-    found = settings.read(cell)
-    assert f"-I{np.get_include()}" in found.flags
-    assert f"numpy {np.__version__}" in found.versions
+SUM = "def f(int n):\n    cdef int i, s = 0\n    for i in range(n): s += i\n    return s"
 
 
-@pytest.mark.parametrize(
-    "cell", ["import numpy as np", "# cimport numpy", 's = "cimport numpy"', "from libc cimport math"]
-)
-def test_numpy_headers_are_not_looked_for_without_need(cell: str) -> None:
-    assert settings.read(cell) == settings.Settings()
-
-
+@pytest.mark.cython
 @pytest.mark.parametrize(
     ("cell", "used"),
     [
-        ("from cython.parallel cimport prange", True),
-        ("from cython.parallel import prange, parallel", True),
-        ("cimport cython.parallel as p", True),
-        ("import cython\nfor i in cython.parallel.prange(3): pass", True),
-        ("cimport openmp", True),
-        ("from libc.stdlib cimport malloc", False),
-        ("# cython.parallel\nfrom multiprocessing import parallel", False),
+        (f"from cython.parallel cimport prange\n{SUM.replace('range(n)', 'prange(n, nogil=True)')}", True),
+        ("cimport openmp\ndef f(int n): return n + openmp.omp_get_max_threads()", True),
+        (f"# cython.parallel\n{SUM}", False),
     ],
 )
-def test_openmp_is_wanted_where_the_cell_uses_it(cell: str, used: bool) -> None:
-    assert settings.read(cell).uses_openmp is used
+def test_openmp_is_used_where_the_c_code_needs_it(cell: str, used: bool) -> None:
+    tool = compilers.find()
+    if not compilers.describe(tool).openmp:
+        pytest.skip("the compiler has no OpenMP")
+    assert ("-fopenmp" in um.compile_cython(cell, guard=False).report_data.command) is used
 
 
 # ------------------------------------------------------------------------------------------- files
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of a user's with modules that cimport each other."""
-    files = {
-        "shapes.pxd": "from geometry.points cimport Point\ninclude 'names.pxi'\n",
-        "names.pxi": "cimport constants\n",
-        "constants.pxd": "# distutils: libraries = z\n# cython: language = c++\ncdef extern from 'constants.h': pass\n",
-        "constants.h": '#include "deeper.h"\n',
-        "deeper.h": "",
-        "geometry/__init__.pxd": "",
-        "geometry/__init__.py": "",
-        "geometry/points.pxd": "from .lines cimport Line\nfrom . cimport planes\n",
-        "geometry/lines.pxd": "from .points cimport Point\n",
-        "geometry/planes.pxd": "",
-        "unused.pxd": "",
-        "verbatim.h": "",
-        "mine.pxd": "",
-    }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def test_settings_of_cimported_files_are_inherited() -> None:
+    text = "# distutils: libraries = z\n# cython: language = c++\n# distutils: sources = own.c\n"
+    drawn = {"/project/shapes.pxd": f"{text}cdef extern from 'constants.h': pass\n"}
+    read = settings.read("# distutils: libraries = m\ncimport shapes\n", drawn=drawn)
+    assert read.cplus
+    assert read.link == ("-lm", "-lz")
+    assert read.flags == ("-I/project",)
+    assert read.sources == ()
 
 
-DRAWING = """
-cimport shapes as s, absent
-import unused
-cdef extern from *:
-    '''
-    #include "verbatim.h"
-    '''
-"""
-DRAWN = {
-    *("shapes.pxd", "names.pxi", "constants.pxd", "constants.h"),
-    *("geometry/__init__.pxd", "geometry/points.pxd", "geometry/lines.pxd", "geometry/planes.pxd"),
-}
-
-
-def drawn(cell: str, **where: Any) -> set[Path]:
-    """The files that a cell depends on."""
-    return {Path(path) for path, _ in dependencies.digests(cell, **where) or ()}
-
-
-def test_headers_of_headers_are_digested(project: Path) -> None:
-    digested = {path.relative_to(project).as_posix() for path in drawn(DRAWING)}
-    assert digested == DRAWN | {"verbatim.h", "deeper.h"}
-
-
-@pytest.mark.parametrize("name", ["names.pxi", "geometry/lines.pxd", "deeper.h", "verbatim.h", "data.txt", "made.o"])
-def test_edit_of_any_file_changes_the_digests(project: Path, name: str) -> None:
-    depends = [project / "data.txt", project / "made.o"]
-    before = dependencies.digests(DRAWING, files=depends)
-    (project / name).write_text("/* edited */\n" if name.endswith("h") else "# edited\n")
-    assert dependencies.digests(DRAWING, files=depends) != before
-
-
-def test_file_that_appears_changes_the_digests(project: Path) -> None:
-    before = dependencies.digests(DRAWING)
-    (project / "absent.pxd").write_text("")
-    assert dependencies.digests(DRAWING) != before
-
-
-def test_folders_of_the_line_are_searched(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("include")
-    (folder / "absent.pxd").write_text("cdef extern from 'far.h': pass\n")
-    (folder / "far.h").write_text("")
-    assert drawn("cimport absent", folders=[folder]) == {folder / "absent.pxd", folder / "far.h"}
-    assert f"-I{folder}" in settings.read("cimport absent", options=Options(include=(str(folder),))).flags
-
-
-def test_pxd_of_the_module_itself_is_drawn_in(project: Path) -> None:
-    assert drawn("x = 1", module="mine") == {project / "mine.pxd"}
-
-
-def test_header_named_by_a_macro_cannot_be_digested(project: Path) -> None:
-    cell = "cdef extern from *:\n    '''\n    #include HEADER\n    '''\n"
-    assert dependencies.digests(cell) is None
-
-
-def test_comment_that_speaks_of_including_can_be_digested() -> None:
-    assert dependencies.digests("# include more here\nx = 1  # import that\n") == ()
-
-
-def test_cimported_settings_are_inherited(project: Path) -> None:
-    found = settings.read("# distutils: libraries = m\ncimport shapes\n")
-    assert found.cplus
-    assert found.link == ("-lm", "-lz")
-    assert f"-I{project}" in found.flags
-
-
-@pytest.mark.cython
-def test_everything_that_cython_would_read_is_found(project: Path) -> None:
-    reference = pytest.importorskip("Cython.Build.Dependencies")
-    (project / "cell.pyx").write_text(DRAWING.replace(", absent", ""))
-    every = reference.create_dependency_tree(quiet=True).all_dependencies("cell.pyx")
-    local = {Path(path).resolve() for path in every if project in Path(path).resolve().parents}
-    assert local - {project / "cell.pyx"} <= drawn(DRAWING)
-
-
-def test_settings_are_read_without_importing_cython() -> None:
+def test_settings_and_keys_are_read_without_importing_cython() -> None:
     code = (
         "import sys\n"
-        "from ufunc_magic.languages.cython import annotate, cython_frontend, cython_settings, dependencies\n"
-        "cython_settings.read('cimport numpy'); dependencies.digests('cimport numpy')\n"
+        "from ufunc_magic.languages import cython\n"
+        "from ufunc_magic.languages.cython import cython_settings\n"
+        "from ufunc_magic.model import Options\n"
+        "cython_settings.read('cimport numpy'); cython.key('cimport numpy', options=Options())\n"
         "print(*{'Cython', 'tree_sitter', 'subprocess'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
@@ -400,4 +287,4 @@ def test_torch_is_found_without_being_imported(fake_torch: Path) -> None:
     assert f"-isystem{fake_torch}/include" in found.flags
     assert found.link[:2] == (f"-L{fake_torch}/lib", f"-Wl,-rpath,{fake_torch}/lib")
     assert found.link[2:] == ("-ltorch", "-ltorch_cpu", "-ltorch_python", "-lc10")
-    assert (found.preload, found.versions) == (("torch",), ("torch 2.13.0+cpu",))
+    assert found.preload == ("torch",)

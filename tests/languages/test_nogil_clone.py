@@ -13,6 +13,7 @@ pytest.importorskip("Cython", reason="Cython is not installed")
 
 import ufunc_magic as um
 from ufunc_magic.languages.cython import nogil_clone
+from ufunc_magic.languages.cython.cython_search import Searches
 from ufunc_magic.languages.cython.translate import translate
 
 pytestmark = pytest.mark.cython
@@ -24,7 +25,7 @@ README = Path(__file__).parents[2] / "README.md"
 def cloned(source: str, function: str, folder: Path) -> str:
     """The C of the clone of a function of ``source``."""
     (folder / "m.pyx").write_text(source)
-    translated = translate(source, path=folder / "m.pyx", module="m", name="In[1]")
+    translated = translate(source, path=folder / "m.pyx", module="m", name="In[1]", searches=Searches("m"))
     defined = nogil_clone.definitions(translated.c, name="In[1]")
     wanted = next(name for name in defined if re.fullmatch(rf"__pyx_f_\w*_{function}", name))
     return nogil_clone.clones(defined, [wanted], free=translated.free, module="m")[wanted].text

@@ -3,10 +3,8 @@ from .frontend import (
     c_key as c_key,
     cell_key as cell_key,
     compiler_flags as compiler_flags,
-    drawn_files as drawn_files,
     flags_of as flags_of,
     linker_flags as linker_flags,
-    users_files as users_files,
 )
 from .function_entries import (
     Form as Form,

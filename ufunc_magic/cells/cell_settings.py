@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import codegen, compilers
 from ..compilers import GENERATED
-from ..model import CellFunction, CompileError, Diagnostic, ObjectCode, Options, ParseError, Unit, line_mark
+from ..model import CellFunction, CompileError, Diagnostic, FilesRead, ObjectCode, Options, ParseError, Unit, line_mark
 from . import native, ufunc_comment
 
 
@@ -132,6 +132,17 @@ class CellBuild:
         start = _INCLUDES.match(self.source)
         read_first = re.findall(r"(?s)/\*.*?\*/|//[^\n]*|(#include <\S*>)", start[0] if start else "")
         return tuple(filter(None, read_first))
+
+    def files_read(self, provided: Sequence[str] = ()) -> FilesRead:
+        """The files of the user that its compilations read; those in folders ``provided`` have a version."""
+        return compilers.files_read(
+            self.tool,
+            self.source,
+            folder=self.folder,
+            flags=self.flags,
+            sources=self.options.src,
+            provided=provided,
+        )
 
     def blamed(self, fault: CompileError) -> CompileError:
         """The error of a unit; where only generated code is refused, what is wrong with the cell alone."""

@@ -8,17 +8,12 @@ from collections.abc import Sequence
 from functools import cache as remember
 from pathlib import Path
 
-from .. import compilers, runtime, store
-from ..compilers import (
-    Toolchain,
-    base_flags,
-    base_link,
-    header_digests,
-    library_flags,
-    search_folders,
-    working_folder,
-)
-from ..model import Options, ToolchainError
+from .. import runtime, store
+from ..compilers import Toolchain, base_flags, base_link, library_flags
+from ..model import Options
+
+#: Variables by which compilers choose folders.
+_VARIABLES = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "LIBRARY_PATH")
 
 
 def cell_key(
@@ -26,74 +21,42 @@ def cell_key(
     source: str,
     *,
     options: Options,
-    tool: Toolchain | None,
+    tools: Sequence[Toolchain | None],
     flags: Sequence[str],
     link: Sequence[str],
-    headers: Sequence[tuple[str, str]] | None,
-    libraries: tuple[Sequence[str], Sequence[str]],
     more: Sequence[str] = (),
 ) -> str:
-    """Everything that could change the machine code of a cell, digested.
+    """Everything but files that could change the machine code of a cell, digested.
 
     It is made of what goes in, not of the unit that comes out, so that a cell found in the cache is neither parsed
-    nor preprocessed, starts no process, and imports little.
+    nor preprocessed, starts no process, and imports little.  The files that its compiler reads are in the cache's
+    record of the object (`ufunc_magic.store.Inputs`).
 
     Parameters
     ----------
-    headers : sequence of (str, str) or None
-        Files that the cell includes, with digests; None where they cannot be known without the preprocessor
-        (``#include MACRO``): then the key is one that nothing was or will be stored under.
-    libraries : (names, folders)
-        Those of ``-l`` and ``-L``, which may be built anew under the same name.
+    tools : sequence of Toolchain
+        The compilers that the cell may be compiled with.
     more : sequence of str
         What else matters to this language.
     """
     native = " ".join(runtime.cpu_features()) if options.arch == "native" else ""
-    unknown = os.urandom(16).hex() if headers is None else ""
-    values = [options.key(), tool and tool.identity(), (*flags,), (*link,), headers, _library_files(*libraries)]
-    return store.key([language, _engine(), source, native, unknown, *map(repr, values), *more])
+    around = [os.environ.get(name, "") for name in _VARIABLES]
+    libraries = _library_files(options.lib, options.library_dirs)
+    values = [options.key(), [tool and tool.identity() for tool in tools], (*flags,), (*link,), around, libraries]
+    return store.key([language, _engine(), source, native, *map(repr, values), *more])
 
 
 def c_key(language: str, source: str, *, options: Options, tool: Toolchain | None, more: Sequence[str] = ()) -> str:
     """The key of a cell whose text a C or C++ compiler reads as it stands; see `cell_key`."""
-    flags = compiler_flags(tool, options) if tool else options.compile_args
     return cell_key(
         language,
         source,
         options=options,
-        tool=tool,
-        flags=flags,
+        tools=(tool,),
+        flags=compiler_flags(tool, options) if tool else options.compile_args,
         link=linker_flags(tool, options) if tool else (),
-        headers=users_files(source, options=options, tool=tool, flags=flags),
-        libraries=(options.lib, options.library_dirs),
         more=more,
     )
-
-
-def users_files(
-    source: str, *, options: Options, tool: Toolchain | None, flags: Sequence[str]
-) -> tuple[tuple[str, str], ...] | None:
-    """Files of the user's that the compiler would read for the cell, as `header_digests` gives them."""
-    folders, forced = search_folders([*flags, *(tool.command if tool else ())])
-    sources = [Path(file).expanduser() for file in options.src]
-    return header_digests(source, folders=folders, cwd=working_folder(), files=(*forced, *sources))
-
-
-def drawn_files(source: str, *, options: Options, cplus: bool) -> tuple[tuple[str, ...] | None, tuple[Path, ...]]:
-    """Return the user's files that a compiler of C may read for a cell, and the folders where headers are.
-
-    Of the files, which may be more than the compiler reads, None where their names are computed by macros.
-    """
-    try:
-        tool = compilers.find(cplus=cplus)
-    except ToolchainError:  # a Build that came from elsewhere
-        tool = None
-    folders = [f"-I{Path(f).expanduser()}" for f in options.include]
-    flags = compiler_flags(tool, options) if tool else (*folders, *options.compile_args)
-    files = users_files(source, options=options, tool=tool, flags=flags)
-    return None if files is None else tuple(path for path, _ in files), search_folders(
-        [*flags, *(tool.command if tool else ())]
-    )[0]
 
 
 def _library_files(names: Sequence[str], folders: Sequence[str]) -> list[tuple[str, int, int]]:

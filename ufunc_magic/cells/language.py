@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..model import CellPlace, CompiledCell, ObjectCode, OptionError, Options
+from ..model import CellPlace, CompiledCell, FilesRead, ObjectCode, OptionError, Options
 
 if TYPE_CHECKING:
     from ..compilers import Finding
@@ -63,7 +63,7 @@ class Language:
     annotates: bool = False
 
     def key(self, source: str, *, options: Options) -> str:
-        """The cache key of ``source``: everything that could change its machine code.  Starts no process."""
+        """The cache key of ``source``: all but files that could change its machine code.  Starts no process."""
         raise NotImplementedError
 
     def compile(self, source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
@@ -91,8 +91,8 @@ class Language:
         """Return whether a cell from the cache runs on this machine."""
         return True
 
-    def compile_program(self, source: str, *, options: Options, name: str, folder: Path) -> Path:
-        """Compile a cell with a ``main()`` to a library that exports it."""
+    def compile_program(self, source: str, *, options: Options, name: str, folder: Path) -> tuple[Path, FilesRead]:
+        """Compile a cell with a ``main()`` to a library that exports it, and return the files of the user in it."""
         raise OptionError("This language has no programs.", remedy="Remove --run-main.")
 
     def run_program(self, library: Path, words: Sequence[str], *, show: Callable[[str], object]) -> int:
@@ -102,13 +102,6 @@ class Language:
     def work_ahead(self, source: str, *, options: Options) -> str:
         """Return a Python program that does ahead what the next cell like this one needs; ``""`` if nothing is left."""
         return ""
-
-    def drawn_files(self, source: str, *, options: Options) -> tuple[tuple[str, ...] | None, tuple[Path, ...]]:
-        """Return the files that a cell may be compiled with, and the folders that are searched.
-
-        None for the files if macros compute their names.
-        """
-        raise NotImplementedError
 
     def complete(self, object_code: ObjectCode) -> None:
         """Add to a loaded object what travels with it and is only made when it travels."""

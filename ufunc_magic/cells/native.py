@@ -214,7 +214,7 @@ def _compiled_once(tool: compilers.Toolchain, text: str, *, flags: Sequence[str]
     cache = store.default()
     entry = cache.get(entry_key)
     if entry is None:
-        compilers.compile_object(tool, text, output=output, flags=flags, name=output.stem, cell=text)
+        compilers.compile_object(tool, text, output=output, flags=flags, name=output.stem, cell=text, reported=False)
         cache.publish(entry_key, record=b"", code=output.read_bytes())
         return output
     return entry.copy_to(output)

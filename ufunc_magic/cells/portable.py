@@ -55,18 +55,22 @@ class Portable:
         """
         with _one_at_a_time:
             cache = store.default()
-            entry = None if self.options.force else cache.get(self.key)
-            stored = stored_cell(entry) if entry else None
+            hit = None if self.options.force else cache.find(self.key)
+            stored = stored_cell(hit[0]) if hit else None
             if stored is None:
                 first = self.cell.object_code
                 with cache.scratch() as folder:
-                    compiled = self.language.compile(
-                        first.source, options=self.options, name=first.name, folder=folder
-                    ).object_code
-                portable = with_contract(replace(first, code=compiled.code, target=compiled.target))
-                whole = replace(self.cell, object_code=portable)
-                entry = cache.publish(
-                    self.key, record=whole.to_record(), code=portable.code, replace=self.options.force or bool(entry)
+                    since = store.creation_time(folder)
+                    compiled = self.language.compile(first.source, options=self.options, name=first.name, folder=folder)
+                    inputs = store.stamp(compiled.files_read, since=since)
+                code, target = compiled.object_code.code, compiled.object_code.target
+                whole = replace(self.cell, object_code=with_contract(replace(first, code=code, target=target)))
+                entry = cache.publish_inputs(
+                    self.key,
+                    inputs,
+                    record=whole.to_record(),
+                    code=whole.object_code.code,
+                    replace=self.options.force or bool(hit),
                 )
                 stored = CompiledCell.from_record(entry.record, entry.code, code_digest=entry.digest)
             return stored.object_code

@@ -8,8 +8,8 @@ features; ``toolchain`` compiles and links, through ``processes``, which starts 
 programs without the driver, ``standing_by`` starts a compiler before it is needed, ``stand_ins`` makes small libraries
 that the linker reads in place of the C library.  ``diagnostics`` parses the messages of compilers and linkers,
 ``hints`` adds remedies, ``line_map`` maps messages about Cython's C code to the lines of the cell; ``compiler_texts``
-has the assembly and the remarks for ``--show``.  ``includes`` lists the headers that a text may read, for the cache
-key; ``doctor`` shows the state of this machine.
+has the assembly and the remarks for ``--show``.  ``include_search`` lists the files that compilers read, for the cache;
+``doctor`` shows the state of this machine.
 """
 
 import lazy_loader

@@ -25,10 +25,10 @@ from .hints import (
     missing_file as missing_file,
     unknown_name as unknown_name,
 )
-from .includes import (
-    header_digests as header_digests,
-    search_folders as search_folders,
-    working_folder as working_folder,
+from .include_search import (
+    files_named as files_named,
+    files_read as files_read,
+    search_path as search_path,
 )
 from .line_map import places as places
 from .precompiled import can_precompile as can_precompile, including as including, precompile as precompile

@@ -16,6 +16,8 @@ from ..model import ToolchainError
 from .discovery import Toolchain, language_flags
 from .processes import finished
 
+#: Variables that add folders to a compiler's search for headers.
+SEARCH_VARIABLES = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH")
 #: What is preprocessed for the predefined macros and the C library's version.
 _PROBE = "#if defined __has_include\n#if __has_include(<features.h>)\n#include <features.h>\n#endif\n#endif\n"
 
@@ -53,6 +55,8 @@ class Description:
         both where it links and where the library will run: ``{"exp", "expf", ...}``.
     glibc : str
         Version of the C library it compiles against, ``"2.36"``; ``""`` if that is not glibc.
+    include_folders : tuple of str
+        Folders of its own, and of the system, where it looks for headers.
     """
 
     version: str
@@ -60,6 +64,7 @@ class Description:
     openmp: bool = False
     libmvec: frozenset[str] = frozenset()
     glibc: str = ""
+    include_folders: tuple[str, ...] = ()
 
     @property
     def gcc(self) -> int:
@@ -82,7 +87,8 @@ class Description:
         """A remembered description; None where ``text`` is none."""
         try:
             state = json.loads(text or "")
-            return cls(**{**state, "libmvec": frozenset(state["libmvec"])})
+            sets = {"libmvec": frozenset(state["libmvec"]), "include_folders": tuple(state["include_folders"])}
+            return cls(**{**state, **sets})
         except (ValueError, TypeError, KeyError):
             return None
 
@@ -98,7 +104,7 @@ def describe(toolchain: Toolchain) -> Description:
     library = libmvec_path()
     stat = os.stat(library) if library else None
     mvec = (library, stat.st_size, stat.st_mtime_ns) if stat else ()
-    cache, fact = store.default(), f"compiler 2 {toolchain.identity()!r} {mvec!r}"
+    cache, fact = store.default(), f"compiler 3 {toolchain.identity()!r} {mvec!r}"
     description = Description.loads(cache.recall(fact))
     if description is None:
         description = examine(toolchain)
@@ -137,7 +143,15 @@ def read_description(macros: str, messages: str, *, kind: str) -> Description:
     glibc = f"{defined['__GLIBC__']}.{defined['__GLIBC_MINOR__']}" if "__GLIBC__" in defined else ""
     openmp = "_OPENMP" in defined and kind != "zig" and _has_openmp_library(messages, clang="__clang__" in defined)
     libmvec = _libmvec(glibc, machine)
-    return Description(_version(defined, kind), machine, openmp, libmvec, glibc)
+    return Description(_version(defined, kind), machine, openmp, libmvec, glibc, _include_folders(messages))
+
+
+def _include_folders(messages: str) -> tuple[str, ...]:
+    """The folders that ``-v`` lists, without those of the environment."""
+    listed = re.search(r"(?ms)^#include <\.\.\.> search starts here:\n(.*?)^End of search list", messages)
+    folders = [line.strip().removesuffix(" (framework directory)") for line in listed[1].splitlines()] if listed else []
+    added = {f for name in SEARCH_VARIABLES for f in os.environ.get(name, "").split(os.pathsep)}
+    return tuple(folder for folder in folders if folder not in added)
 
 
 def _version(defined: Mapping[str, str], kind: str) -> str:

@@ -23,18 +23,32 @@ from .steps import VARIABLES
 
 #: Compilers that wait at most, and seconds for which they do: each takes 20 MB, and with headers of C++ up to 100.
 MOST, TIME = 3, 600.0
-_FACT = "standing by 1"
+_FACT = "standing by 2"
 
 #: A command of the compiler proper without its private folder.
 _Command = tuple[str, ...]
 
 
 class _Waiting(NamedTuple):
-    """A compiler that waits: the lines it has read, and the folder and the variables with which it was started."""
+    """A compiler that waits: the lines it has read, and the folder and the variables with which it was started.
+
+    It reports the files that it reads to ``report``, a file in memory.
+    """
 
     process: Process
     ahead: tuple[str, ...]
     around: tuple[str, ...]
+    report: int
+
+    def read_report(self) -> str:
+        """The rule for make that the compiler has written; only once."""
+        with open(self.report, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+
+    def end(self) -> None:
+        """End the compiler, which nobody needs."""
+        end(self.process)
+        os.close(self.report)
 
     def suits(self, ahead: Sequence[str]) -> bool:
         """Whether it would do the same if it were started now, for a cell that begins with the lines ``ahead``.
@@ -51,7 +65,7 @@ _wishes: dict[_Command, tuple[str, ...]] = {}
 _timer: threading.Timer | None = None
 
 
-def taken(command: Sequence[str], folder: pathlib.Path, ahead: Sequence[str] | None) -> Process | None:
+def taken(command: Sequence[str], folder: pathlib.Path, ahead: Sequence[str] | None) -> _Waiting | None:
     """A compiler that runs ``command`` already, and waits for its input; None where there is none.
 
     Parameters
@@ -71,9 +85,9 @@ def taken(command: Sequence[str], folder: pathlib.Path, ahead: Sequence[str] | N
         _wishes[general] = tuple(ahead)
         compiler = _waiting.pop(general, None)
         if compiler and not compiler.suits(ahead):
-            end(compiler.process)
+            compiler.end()
             return None
-        return compiler and compiler.process
+        return compiler
 
 
 @contextlib.contextmanager
@@ -99,7 +113,7 @@ def started_ahead(flags: Sequence[str], ahead: Sequence[str] | None) -> Iterator
     finally:
         with _lock:
             for command in [c for c in _waiting if started and _waiting[c] is started]:
-                end(_waiting.pop(command).process)
+                _waiting.pop(command).end()
 
 
 def stand_by(*, recalled: bool = False) -> None:
@@ -127,19 +141,26 @@ def _start(command: _Command, ahead: Sequence[str]) -> _Waiting | None:
     That its pipes are closed ends it.
     """
     if command in _waiting:
-        end(_waiting.pop(command).process)
+        _waiting.pop(command).end()
     while len(_waiting) >= MOST:
-        end(_waiting.pop(next(iter(_waiting))).process)
+        _waiting.pop(next(iter(_waiting))).end()
     reading, writing = os.pipe()
+    report = os.memfd_create("ufunc_magic report")
     try:
         os.write(writing, "\n".join(['#line 1 "<stdin>"', *ahead, '#include "/dev/stdin"\n']).encode())
         os.close(writing)
         position = command.index("-")
-        words = [*command[:position], f"/dev/fd/{reading}", *command[position + 1 :]]
+        words = [
+            f"/dev/fd/{report}" if word.startswith("{folder}") and word.endswith(".d") else word for word in command
+        ]
+        words[position] = f"/dev/fd/{reading}"
         with contextlib.suppress(ToolchainError):  # who compiles will hear of it
-            _waiting[command] = _Waiting(waiting(words, pass_fds=(reading,)), tuple(ahead), _around())
+            process = waiting(words, pass_fds=(reading, report))
+            _waiting[command] = _Waiting(process, tuple(ahead), _around(), report)
     finally:
         os.close(reading)
+        if command not in _waiting:
+            os.close(report)
     return _waiting.get(command)
 
 
@@ -156,14 +177,15 @@ def _dismiss() -> None:
     with _lock:
         _wishes.clear()
         while _waiting:
-            end(_waiting.popitem()[1].process)
+            _waiting.popitem()[1].end()
 
 
 def _forget() -> None:
     """In the child of a fork: they are the parent's."""
     global _lock
     _lock = threading.Lock()
-    _waiting.clear()
+    while _waiting:
+        os.close(_waiting.popitem()[1].report)
 
 
 if hasattr(os, "register_at_fork"):

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import pathlib
 import re
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from .. import store
 from ..model import CompileError, Diagnostic, LinkError, ToolchainError
 from .diagnostics import counted, read_compiler, read_linker, shorten
 from .discovery import FAST_MATH, Toolchain, language_flags
+from .include_search import report_flags
 from .processes import Done, at_once, counting, finished
 from .standing_by import taken
 from .steps import steps
@@ -85,8 +88,7 @@ def compile_shared(
     places : sequence of int
         Where ``source`` was translated from the cell: `ufunc_magic.compilers.line_map.places` of it.
     ahead : sequence of str
-        Lines that ``source`` may be compiled behind without a difference, as includes are that it has itself before all
-        else: a compiler that stands by has read them.  None where none may have.
+        Lines that a compiler that waits may have read before ``source``: its own first includes.  None for no such one.
 
     Returns
     -------
@@ -102,44 +104,55 @@ def compile_shared(
     """
     folder = output.parent
     extras = [os.path.abspath(os.path.expanduser(os.fspath(path))) for path in extra_sources]
-    foreign = [path for path in extras if _is_foreign(path, toolchain)]
-    if not foreign and not FAST_MATH.intersection(flags):
-        # "-x none": without it, objects and libraries among the later arguments would be read as C.
-        inputs = [*language_flags(toolchain), "-x", "none", *extras]
-        command = [*toolchain.command, *flags, *_limits(toolchain), *inputs, "-o", str(output), *link]
+    sources = [path for path in extras if os.path.splitext(path)[1] in _SOURCES]
+    if not sources and not FAST_MATH.intersection(flags):
+        # Without "-x none" objects and libraries among the later arguments would be read as C.
+        inputs = [*language_flags(toolchain), "-x", "none", *extras, "-o", str(output)]
+        command = [*toolchain.command, *flags, *_limits(toolchain), *report_flags(output), *inputs, *link]
         short = steps(toolchain, command, folder)
         waiting = taken(short[0], folder, ahead) if short else None
-        done = finished([*short, command][0], source, folder, then=short[1:], ready=waiting)
+        with _reporting(waiting, output):
+            done = finished([*short, command][0], source, folder, then=short[1:], ready=waiting and waiting.process)
         if done.status and len(short) > 1 and done.command == short[-1] and "-c" not in flags:
             # Libraries' stand-ins lack something: the driver finds it in the libraries, or has words for it.
-            inputs = [short[-2][short[-2].index("-o") + 1], *extras]
-            linking = [*toolchain.command, *flags, *inputs, "-o", str(output), *link]
+            unit = short[-2][short[-2].index("-o") + 1]
+            linking = [*toolchain.command, *flags, unit, *extras, "-o", str(output), *link]
             done = replace(finished(linking, "", folder), before=done.before)
         elif done.status and short and not _is_clear(done):
             done = finished(command, source, folder)
         _check(done, name, cell, places)
         _check_output(done, output, flags)
         return shorten(read_compiler(done.before + done.messages, name=name, cell=cell, places=places))
-    # gcc makes "-ffast-math" of a link flush denormals to zero in the whole process that opens the
-    # library: there, and for sources in another language, compiling and linking are steps of their own.
-    ready = [path for path in extras if path.endswith((".o", ".obj", ".a"))]
+    # gcc makes "-ffast-math" of a link flush denormals to zero in the whole process that opens the library.  There,
+    # and for further sources, whose reports would overwrite each other, compiling and linking are separate steps.
+    foreign = [path for path in sources if _is_foreign(path, toolchain)]
     objects = [folder / "unit.o"]
     warnings = compile_object(toolchain, source, output=objects[0], flags=flags, name=name, cell=cell, places=places)
     plain = [f for f in flags if not f.startswith("-std=") and f != "-Werror=implicit-function-declaration"]
-    for path in (path for path in extras if path not in ready):
+    for path in sources:
         objects.append(folder / f"unit{len(objects)}.o")
         driver = _driver(toolchain, cplus=toolchain.cplus is not (path in foreign))
         options = [f for f in (plain if path in foreign else flags) if f != "-shared"]
-        command = [*driver, *options, *_limits(toolchain), "-c", path, "-o", str(objects[-1])]
-        done = finished(command, "", folder)
+        options += [*_limits(toolchain), *report_flags(objects[-1])]
+        done = finished([*driver, *options, "-c", path, "-o", str(objects[-1])], "", folder)
         _check(done, name, cell)
         warnings = shorten((*warnings, *read_compiler(done.messages, name=name, cell=cell)))
     standard = "-lc++" if sys.platform == "darwin" else "-lstdc++"
     runtime = [standard] if foreign and toolchain.kind != "zig" else []
     linker = replace(toolchain, command=_driver(toolchain, cplus=toolchain.cplus or bool(foreign)))
-    parts = [*objects, *map(pathlib.Path, ready)]
+    parts = [*objects, *(pathlib.Path(path) for path in extras if path not in sources)]
     link_shared(linker, parts, output=output, flags=flags, link=[*link, *runtime], name=name, cell=cell)
     return warnings
+
+
+@contextlib.contextmanager
+def _reporting(waiting: Any, output: pathlib.Path) -> Iterator[None]:
+    """Write the report of a compiler that waited, if there is one, where others write theirs."""
+    try:
+        yield
+    finally:
+        if waiting:
+            store.Cache.write_scratch(output.with_suffix(".d"), waiting.read_report())
 
 
 def compile_object(
@@ -151,9 +164,14 @@ def compile_object(
     name: str,
     cell: str,
     places: Sequence[int] | None = None,
+    reported: bool = True,
 ) -> tuple[Diagnostic, ...]:
-    """Compile ``source`` into an object file, for `link_shared`; parameters and errors as of `compile_shared`."""
-    compiling = [f for f in (*flags, *_limits(toolchain)) if f != "-shared"]
+    """Compile ``source`` into an object file, for `link_shared`; parameters and errors as of `compile_shared`.
+
+    With ``reported`` the files that it reads are among those of `files_read`.
+    """
+    report = report_flags(output) if reported else ()
+    compiling = [f for f in (*flags, *_limits(toolchain), *report) if f != "-shared"]
     command = [*toolchain.command, *compiling, "-c", *language_flags(toolchain), "-o", str(output)]
     short = steps(toolchain, command, output.parent)
     done = finished([*short, command][0], source, output.parent, then=short[1:])
@@ -190,6 +208,8 @@ class LargeUnit:
     places: Sequence[int] | None = field(default=None, repr=False)
 
 
+#: Suffixes of sources that the driver compiles; other files go to the linker.
+_SOURCES = (".c", ".cc", ".cpp", ".cxx", ".C", ".c++", ".s", ".S", ".sx")
 #: What gcc finds while it optimises, and -Wall means only while it reads.
 _OF_WALL = ("-Warray-bounds", "-Wuninitialized", "-Wmaybe-uninitialized", "-Wrestrict")
 

@@ -365,7 +365,7 @@ def _without(cell: CompiledCell, refused: Mapping[str, Diagnostic]) -> CompiledC
     refused = {**cell.report_data.refused, **refused}
     report_data = replace(cell.report_data, functions=functions, refused=refused)
     codes = tuple(f.function_code for f in functions)
-    return CompiledCell(replace(cell.object_code, functions=codes), report_data)
+    return replace(cell, object_code=replace(cell.object_code, functions=codes), report_data=report_data)
 
 
 def _with_notes(cell: CompiledCell, trial: _Trial) -> CompiledCell:

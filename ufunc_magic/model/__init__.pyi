@@ -19,6 +19,7 @@ from .errors import (
     UfuncMagicError as UfuncMagicError,
     UnboundFunction as UnboundFunction,
 )
+from .files_read import FilesRead as FilesRead
 from .languages import (
     LANGUAGES as LANGUAGES,
     LanguageEntry as LanguageEntry,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from .errors import Diagnostic, TargetError
+from .files_read import FilesRead
 from .object_code import FunctionCode, ObjectCode, check_contract
 
 
@@ -118,10 +119,11 @@ def _tuples(values: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class CompiledCell:
-    """The result of a front end: a cell's object code and the data for its report."""
+    """The result of a front end: a cell's object code, the data for its report, and the files that were read."""
 
     object_code: ObjectCode
     report_data: ReportData = field(repr=False)
+    files_read: FilesRead = field(default=FilesRead(), repr=False)
 
     def noted(self, *notes: str) -> CompiledCell:
         """The same with more notes."""

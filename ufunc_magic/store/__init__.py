@@ -2,8 +2,9 @@
 
 The store takes machine code under a key, with a record that describes it, and returns an `Entry`: the record, the bytes
 and the file to open.  `default` is the cache of this process; `key` computes a key from everything that can change the
-code.  ``cache`` has the public class, ``atomic_file`` writes and reads complete files, ``paths`` checks which folders
-are safe, ``project_folder`` writes folders that the user names.
+code but the files that a compiler reads, which are `Inputs`.  ``cache`` has the public class, ``manifest`` the files of
+each object, ``atomic_file`` writes and reads complete files, ``paths`` checks which folders are safe, and
+``project_folder`` writes folders that the user names.
 """
 
 import lazy_loader

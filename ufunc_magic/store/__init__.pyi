@@ -6,4 +6,10 @@ from .cache import (
     key as key,
     read_size as read_size,
 )
+from .manifest import (
+    Inputs as Inputs,
+    creation_time as creation_time,
+    stamp as stamp,
+    working_folder as working_folder,
+)
 from .project_folder import replace_project as replace_project, write_project as write_project

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from .paths import make_folder, remove
 
-_MAGIC = "ufunc_magic 1"
+_MAGIC = "ufunc_magic 2"
 #: What a version that writes another format begins its files with.
-_OTHER_MAGIC = re.compile(rb"ufunc_magic (?!1 )\d+ ")
+_OTHER_MAGIC = re.compile(rb"ufunc_magic (?!2 )\d+ ")
 #: Before a seal that is a signature.
 _SIGNED = "hmac:"
 #: Nanoseconds after which a file that was never finished, or a folder of a compilation, is a dead process's.

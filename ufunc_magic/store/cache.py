@@ -2,8 +2,10 @@
 
 Layout, a format that outlives releases::
 
-    keys/<key>                 one line "ufunc_magic 1 <key> <sha256 of the code> <sha256 of the record>",
+    keys/<key>                 one line "ufunc_magic 2 <key> <sha256 of the code> <sha256 of the record>",
                                then the record
+    keys/<key>.files           one line as in keys/, then JSON: the files that compilers read for the key, one record
+                               for each object; an object's key is `Inputs.name` of the record
     code/<aa>/<digest>.so      machine code, opened in place; aa are the digest's first two letters
     facts/<sha256 of name>     one line as in keys/, then the value
     storage/<name>/            what compilers keep for themselves (zig's runtime, headers that gcc has compiled)
@@ -30,7 +32,8 @@ from typing import TypeVar
 import platformdirs
 
 from ..model import CacheError
-from . import atomic_file, paths
+from . import atomic_file, manifest, paths
+from .manifest import Inputs
 
 _T = TypeVar("_T")
 
@@ -182,6 +185,30 @@ class Cache:
             if entry := _read_entry(root, key):
                 return entry
         return None
+
+    def find(self, key: str) -> tuple[Entry, Inputs] | None:
+        """The object stored under ``key`` whose files are as its compiler read them, with these files; or None."""
+        if entry := self.get(key):
+            return entry, Inputs()
+        snapshot = manifest.Snapshot()
+        for root in self._readable():
+            for inputs in manifest.read(root, key):
+                if inputs.hold(snapshot) and (entry := self.get(inputs.name(key))):
+                    manifest.touch(root, key)
+                    return entry, inputs
+        return None
+
+    def publish_inputs(
+        self, key: str, inputs: Inputs | None, *, record: bytes, code: bytes, replace: bool = False
+    ) -> Entry:
+        """Store an object that `find` returns under ``key`` while its ``inputs`` hold; never, if they are None."""
+        if inputs is None:
+            return self.publish(os.urandom(32).hex(), record=record, code=code)
+        name = inputs.name(key)
+        entry = self.publish(name, record=record, code=code, replace=replace)
+        if name != key:
+            self._write(lambda root: manifest.add(root, key, inputs))
+        return entry
 
     def publish(self, key: str, *, record: bytes, code: bytes, replace: bool = False) -> Entry:
         """Store an object.

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import re
 import sysconfig
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
-from ... import compilers
-from ...languages import language
+from ... import compilers, store
 from ...model import Options, SaveError
 
 #: Folders of the system or of a package manager: a path there means the same on other machines.
@@ -55,20 +54,26 @@ class CarriedFiles:
     distributions: frozenset[str] = field(default=frozenset())
 
 
-def carried_files(cells: Sequence[SourceText]) -> CarriedFiles:
+def carried_files(cells: Sequence[SourceText], files_of: Callable[[SourceText], Sequence[str] | None]) -> CarriedFiles:
     """Copy the files of the user's own that ``cells`` are compiled with.
+
+    Parameters
+    ----------
+    cells : sequence of SourceText
+    files_of : callable
+        Gives the files that a cell is compiled with; None if nobody knows.
 
     Raises
     ------
     SaveError
         For a file, folder or library that exists on this machine only.
     """
-    working_folder = compilers.working_folder()
+    working_folder = Path(store.working_folder())
     own: list[tuple[list[Path], list[Path]]] = []
     distributions: set[str] = set()
     for cell in cells:
         _refuse(cell)
-        paths, folders = _drawn(cell)
+        paths, folders = _known_files(files_of(cell)), _searched(cell.options)
         installed = [path for path in paths if _is_installed(path) and cell.language == "cython"]
         installed = [path for path in installed if not _within(path, _absolute(cell.options.include))]
         distributions |= _distributions(installed)
@@ -103,15 +108,19 @@ def carried_files(cells: Sequence[SourceText]) -> CarriedFiles:
     return CarriedFiles(contents, include, src, frozenset(distributions))
 
 
-def _drawn(cell: SourceText) -> tuple[list[Path], list[Path]]:
-    """Files that the cell may be compiled with, and the folders that are searched."""
-    paths, folders = language(cell.language).drawn_files(cell.text, options=cell.options)
+def _known_files(paths: Sequence[str] | None) -> list[Path]:
     if paths is None:
         raise SaveError(
-            "The cell includes a file whose name comes from a macro, so its files are unknown.",
-            remedy="Write the file's name in the #include.",
+            "The cell asks with __has_include for a file whose name comes from a macro, so its files are unknown.",
+            remedy="Write the file's name in the __has_include.",
         )
-    return list(map(Path, paths)), list(folders)
+    return list(map(Path, paths))
+
+
+def _searched(options: Options) -> list[Path]:
+    """Folders that are searched for headers and .pxd files, by an option or for all cells."""
+    words = " ".join(os.environ.get(name, "") for name in ("CPPFLAGS", "CFLAGS", "CXXFLAGS")).split()
+    return _absolute([*options.include, *compilers.search_path(words).every])
 
 
 # ------------------------------------------------------------------------------------ what cannot go along

@@ -77,15 +77,23 @@ def save(
     force: bool,
     source_only: bool,
     compile_again: Callable[..., Build],
+    files_of: Callable[..., Sequence[str] | None],
 ) -> SavedModule:
-    """Write the folder of `ufunc_magic.save_module`, which calls this with what compiles a cell."""
+    """Write the folder of `ufunc_magic.save_module`, which passes what compiles a cell and what knows its files."""
     folder = Path(os.path.abspath(Path(path).expanduser()))
     name = _checked_name(folder.name)
     before = _written_before(folder, name, force=force)
     listed = exports(functions)
     cells = list(dict.fromkeys(member.loaded for member in listed))
     texts = [_source_text(loaded, name) for loaded in cells]
-    carried = carried_files(texts)
+    sources = dict(zip(texts, (loaded.object_code for loaded in cells), strict=True))
+
+    def recorded_files(text: SourceText) -> Sequence[str] | None:
+        code = sources[text]
+        options = make_options(code.options)
+        return files_of(code.source, language=text.language, options=options, name=code.name)
+
+    carried = carried_files(texts, recorded_files)
     package = f"src/{name}"
     contents = {f"{package}/{place}": content for place, content in carried.contents.items()}
     module_cells = []

@@ -8,5 +8,5 @@ from ...model import Options
 
 
 def key(source: str, *, options: Options) -> str:
-    """Everything that could change the machine code, digested.  Starts no process."""
+    """Everything but files that could change the machine code, digested.  Starts no process."""
     return c_key("c", source, options=options, tool=compilers.find(cplus=options.cplus))

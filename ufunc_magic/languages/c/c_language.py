@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from ...cells import Language, drawn_files
+from ...cells import Language
 from ...model import CompiledCell, Options
 from .c_frontend import key
 
@@ -35,9 +35,6 @@ class CLanguage(Language):
         from .c_unit import compile
 
         return partial(compile, this_cpu=True)
-
-    def drawn_files(self, source: str, *, options: Options) -> tuple[tuple[str, ...] | None, tuple[Path, ...]]:
-        return drawn_files(source, options=options, cplus=options.cplus)
 
 
 LANGUAGE = CLanguage()

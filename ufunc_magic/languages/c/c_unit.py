@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ... import cells, codegen, compilers
-from ...cells import CellBuild, Plain, compiler_flags, linker_flags, users_files
+from ...cells import CellBuild, Plain, compiler_flags, linker_flags
 from ...model import (
     CompiledCell,
     CompileError,
@@ -92,8 +92,8 @@ def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu:
     SignatureError, CompileError, LinkError, ToolchainError
     """
     tool = compilers.find(cplus=options.cplus)
-    flags = compiler_flags(tool, options)
-    this_cpu = this_cpu and _is_whole(options, users_files(source, options=options, tool=tool, flags=flags))
+    flags, requested = compiler_flags(tool, options), options
+    this_cpu = this_cpu and _is_whole(source, options)
     if this_cpu:
         flags += cells.this_cpu_flags(tool, source, options)
     cell = CellBuild(tool, source, name, options, folder, flags, linker_flags(tool, options), this_cpu=this_cpu)
@@ -107,7 +107,10 @@ def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu:
         if options.wrap:
             reading = _without_unresolved(cell, reading)
         compiled = _compile_functions(cell, planned, plan, reading)
-        return _describe(planned, plan, compiled)
+    result = replace(_describe(planned, plan, compiled), files_read=planned.files_read())
+    if this_cpu and (result.files_read.files or not result.files_read.known):
+        return compile(source, options=requested, name=name, folder=folder)
+    return result
 
 
 def _read(cell: CellBuild) -> _Reading:
@@ -316,8 +319,11 @@ def _notes_of(left_out: Mapping[_Place, str], bound: Collection[str]) -> list[st
     return [f"no loop is made of {', '.join(dict.fromkeys(functions))}: {why}" for why, functions in names.items()]
 
 
-def _is_whole(options: Options, files: object) -> bool:
-    """Whether a cell consists of its text alone, and CPUs make a difference to it."""
-    # () means no files, None that they are unknown.
-    others = files != () or options.src or options.lib or options.link_args or options.wrap
-    return bool(cells.this_level()) and options.arch != "native" and not others
+#: What reads a file that may be the user's.
+_READS = re.compile(r"(?:#|%:|\?\?=)[ \t]*(?:include|import|embed)(?![ \t]*<)|__has_(?:include|embed)|\.inc")
+
+
+def _is_whole(source: str, options: Options) -> bool:
+    """Whether the text of a cell seems to be all that it is made of, and CPUs make a difference to it."""
+    others = options.include or options.src or options.lib or options.link_args or options.wrap
+    return bool(cells.this_level()) and options.arch != "native" and not (others or _READS.search(source))

@@ -18,7 +18,7 @@ _GPU_ONLY = """
 
 
 def key(source: str, *, options: Options) -> str:
-    """Everything that could change the machine code, digested.  Starts no process, imports nothing of CUDA's.
+    """Everything but files that could change the machine code, digested.  Starts no process, imports nothing of CUDA's.
 
     Raises
     ------

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import compilers
-from ...cells import DeviceTime, Language, TextView, drawn_files
-from ...model import CompiledCell, ObjectCode, OptionError, Options, ToolchainError
+from ...cells import DeviceTime, Language, TextView
+from ...model import CompiledCell, FilesRead, ObjectCode, OptionError, Options, ToolchainError
 from .. import c
 from . import device, numba_cuda, nvrtc
 from .cuda_frontend import key
@@ -55,7 +55,7 @@ class CudaLanguage(Language):
         # It may have been kept when there was a GPU, which alone runs it.
         return bool(cell.object_code.code) or options.device == "gpu" or device.available()
 
-    def compile_program(self, source: str, *, options: Options, name: str, folder: Path) -> Path:
+    def compile_program(self, source: str, *, options: Options, name: str, folder: Path) -> tuple[Path, FilesRead]:
         from .cuda_program import compile_program
 
         return compile_program(source, options=options, name=name, folder=folder)
@@ -64,9 +64,6 @@ class CudaLanguage(Language):
         from .cuda_program import run_program
 
         return run_program(library, words, show=show)
-
-    def drawn_files(self, source: str, *, options: Options) -> tuple[tuple[str, ...] | None, tuple[Path, ...]]:
-        return drawn_files(source, options=options, cplus=True)
 
     def complete(self, object_code: ObjectCode) -> None:
         nvrtc.carry_ltoir(object_code)

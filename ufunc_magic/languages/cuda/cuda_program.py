@@ -13,10 +13,10 @@ from pathlib import Path
 
 from ... import codegen, compilers
 from ...cells import compiler_flags, linker_flags
-from ...model import CompileError, OptionError, Options
+from ...model import CompileError, FilesRead, OptionError, Options
 from . import cuda_text, nvrtc
 from .cuda_diagnostics import improved, once, refusals
-from .cuda_unit import TEMPLATES, header_flags, shim, with_shared_memory
+from .cuda_unit import TEMPLATES, header_flags, provided_folders, shim, with_shared_memory
 
 #: Comments and literals; directives are code, since macros launch as well.
 _NO_CODE = re.compile(
@@ -33,8 +33,8 @@ _UNTYPED = re.compile(
 _DOES = re.compile(r"\+\+|--|\w\s*\(|[^=!<>]=[^=]")
 
 
-def compile_program(source: str, *, options: Options, name: str, folder: Path) -> Path:
-    """Compile the program to a library that exports ``main``, and return its path.
+def compile_program(source: str, *, options: Options, name: str, folder: Path) -> tuple[Path, FilesRead]:
+    """Compile the program to a library that exports ``main``; its path, and the files of the user that it is made of.
 
     Raises
     ------
@@ -72,7 +72,9 @@ def compile_program(source: str, *, options: Options, name: str, folder: Path) -
         )
     except CompileError as fault:
         raise improved(fault) from None
-    return output
+    provided = provided_folders(source)
+    read = compilers.files_read(tool, source, folder=folder, flags=flags, sources=options.src, provided=provided)
+    return output, read
 
 
 def run_program(library: Path, words: Sequence[str], *, show: Callable[[str], object]) -> int:

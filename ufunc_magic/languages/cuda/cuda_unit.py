@@ -213,7 +213,7 @@ def _emulated(
         notes=(*plan.notes, *notes, *verdict.notes, *races(source), *_unchecked(reading, checked=sanitized)),
         command=cell.command,
     )
-    return CompiledCell(object_code, report_data)
+    return CompiledCell(object_code, report_data, cell.files_read(provided_folders(source)))
 
 
 def _translated(reading: Reading, plan: cells.UnitPlan) -> tuple[codegen.Translation, str, bytes]:
@@ -264,9 +264,15 @@ def shim(source: str, unit: Unit | None = None, dynamic: Collection[str] = ()) -
     return f"{defines}#include {codegen.c_string(str(TEMPLATES / 'cuda.h'))}\n{own}"
 
 
+def provided_folders(source: str) -> tuple[str, ...]:
+    """The folders of headers written here and of NVIDIA's."""
+    installed = nvrtc.installed_headers().values() if nvrtc.includes(source) else ()
+    return str(TEMPLATES), *installed
+
+
 def header_flags(source: str) -> tuple[str, ...]:
     """Where the headers are that a cell includes by CUDA's names: those written here, then NVIDIA's."""
-    installed = nvrtc.installed_headers().values() if nvrtc.includes(source) else ()
+    _, *installed = provided_folders(source)
     return f"-isystem{TEMPLATES / 'cuda'}", *(f"-idirafter{folder}" for folder in installed), "-Wno-unknown-pragmas"
 
 
@@ -379,7 +385,8 @@ def _for_gpu(
             about(text, source, tool=nvrtc.find()), reading, numbers[kernel_prototypes.count_of(reading.exports) :]
         ),
     )
-    return CompiledCell(object_code, ReportData(tuple(functions), notes=(*filter(None, [why]), *notes)))
+    report_data = ReportData(tuple(functions), notes=(*filter(None, [why]), *notes))
+    return CompiledCell(object_code, report_data, nvrtc.files_read(text, nvrtc.flags(reading.options.changed())))
 
 
 def _resources(

@@ -7,7 +7,7 @@ exception clauses) is read from its symbol table, not guessed from the text.
 `cython_language`      what other rooms ask of the language
 `cython_frontend`      the key of a cell; imports no Cython
 `cython_settings`      comment lines and options to flags of the C compiler and the linker; LibTorch
-`dependencies`         .pxd, .pxi and headers that a cell draws in
+`cython_search`        .pxd and .pxi files that Cython reads for a cell
 `cython_unit`          the road of ``compile``
 `python_headers`       the headers of every cell, compiled once
 `translate`            Cython's pipeline in this process, and its symbol table

@@ -37,6 +37,10 @@ try:
     )
     from Cython.Compiler.StringEncoding import EncodedString as EncodedString
     from Cython.Compiler.Version import version as version, watermark as watermark
+    from Cython.Utils import (
+        clear_function_caches as clear_function_caches,
+        find_root_package_dir as find_root_package_dir,
+    )
 except ImportError as error:
     raise unknown_cython(error) from error
 
@@ -45,7 +49,9 @@ if tuple(map(int, version.split(".")[:2])) < (3, 1):
 
 _USED: dict[Any, str] = {
     Errors: "threadlocal init_thread CompileError CompilerCrash",
-    Main: "CompilationOptions CompilationSource Context FileSourceDescriptor create_default_resultobj",
+    Main: "CompilationOptions CompilationSource Context FileSourceDescriptor create_default_resultobj "
+    "standard_include_path",
+    Main.Context: "from_options search_include_directories",
     Options: "default_options _directive_defaults",
     Pipeline: "create_pyx_pipeline run_pipeline",
     PyrexTypes: "c_bint_type c_long_type c_double_type c_void_type simple_c_type spanning_type widest_numeric_type",
@@ -55,6 +61,8 @@ for _module, _names in _USED.items():
         if not hasattr(_module, _name):
             raise unknown_cython(f"{_module.__name__} has no {_name}")
 
+#: The folder of the .pxd files that come with Cython.
+standard_include_path: str = Main.standard_include_path
 #: Names of directives, ``boundscheck`` and the like.
 DIRECTIVES: tuple[str, ...] = tuple(Options._directive_defaults)
 #: Between these comments of its C stands what was made of the cell's functions.

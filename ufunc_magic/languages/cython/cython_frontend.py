@@ -5,20 +5,23 @@ Nothing here imports Cython: a cell found in the cache must not pay for it.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import sys
 import sysconfig
 from pathlib import Path
 
+import numpy as np
+
 from ... import compilers, runtime
 from ...cells import cell_key
-from ...model import OptionError, Options
-from . import cython_settings, dependencies
+from ...model import OptionError, Options, ToolchainError
+from .cython_settings import Settings, compiler_flags, find_torch, linker_flags
 
 
 def key(source: str, *, options: Options) -> str:
-    """Everything that could change the machine code, digested.  Starts no process.
+    """Everything but files that could change the machine code, digested.  Starts no process.
 
     Raises
     ------
@@ -31,32 +34,27 @@ def key(source: str, *, options: Options) -> str:
             f"name={module!r} is the name of an imported module, which the cell would replace.",
             remedy="Choose another name.",
         )
-    settings = cython_settings.read(source, options=options, module=module)
-    options = cython_settings.completed(options, settings)
-    tool = compilers.find(cplus=options.cplus)
-    files = [Path(f) for f in (*settings.sources, *settings.depends)]
+    tools = [compilers.find(cplus=options.cplus)]
+    if "distutils" in source and not options.cplus:
+        with contextlib.suppress(ToolchainError):  # the cell may ask for C++
+            tools.append(compilers.find(cplus=True))
+    torch = find_torch() if options.torch else None
+    versions = [sys.version, str(sysconfig.get_config_var("SOABI")), repr(_cython()), np.__version__, repr(torch)]
+    cpu = runtime.cpu_features() if names_a_cpu(source) else ()
     return cell_key(
         "cython",
         source,
         options=options,
-        tool=tool,
-        flags=cython_settings.compiler_flags(tool, options, settings),
-        link=cython_settings.linker_flags(tool, options, settings),
-        headers=dependencies.digests(source, folders=settings.folders, files=files, module=module),
-        libraries=(settings.libraries, settings.library_dirs),
-        more=[module, repr(settings), sys.version, str(sysconfig.get_config_var("SOABI")), repr(_cython())],
+        tools=tools,
+        flags=compiler_flags(tools[0], options, Settings()),
+        link=linker_flags(tools[0], options, Settings()),
+        more=[module, os.environ.get("CXXFLAGS", ""), *versions, *cpu],
     )
 
 
-def drawn_files(source: str, *, options: Options) -> tuple[tuple[str, ...] | None, tuple[Path, ...]]:
-    """Files that a cell may be compiled with, those of installed packages too, and the folders where they are.
-
-    Of the files, which may be more than the compiler reads, None where their names are computed by macros.
-    """
-    settings = cython_settings.read(source, options=options)
-    files = [Path(f) for f in (*settings.sources, *settings.depends)]
-    digests = dependencies.digests(source, folders=settings.folders, files=files)
-    return None if digests is None else tuple(path for path, _ in digests), settings.folders
+def names_a_cpu(source: str) -> bool:
+    """Whether a comment line of the cell may choose a CPU; an option does so for all languages."""
+    return "-m" in source
 
 
 def module_name(source: str, *, options: Options) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...cells import Language
 from ...model import CellPlace, CompiledCell, ObjectCode, OptionError, Options
-from .cython_frontend import drawn_files, key
+from .cython_frontend import key
 
 _PRECOMPILE = """
 from ufunc_magic.languages import cython
@@ -42,9 +42,6 @@ class CythonLanguage(Language):
 
         cplus = is_cplus(source, options=options)
         return "" if has_headers(cplus=cplus) else _PRECOMPILE.format(cplus=cplus)
-
-    def drawn_files(self, source: str, *, options: Options) -> tuple[tuple[str, ...] | None, tuple[Path, ...]]:
-        return drawn_files(source, options=options)
 
     def check_views(self, object_code: ObjectCode) -> None:
         # With line numbers the copies that its loops call are not made: what would be shown is not what runs.

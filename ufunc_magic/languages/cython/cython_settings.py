@@ -1,7 +1,6 @@
 """What a Cython cell is compiled and linked with, from its comment lines and the magic's options.
 
-Cython is not imported: the settings are part of the cache key, and a cell found in the cache must not pay
-for Cython.  Neither is torch, which takes seconds.
+Neither Cython is imported, for which a cell found in the cache must not pay, nor torch, which takes seconds.
 
 Most of the C that Cython writes is the module's machinery, which gains nothing from optimisation but takes it: with
 gcc it is compiled with ``-O1``, and the cell's own functions and our loops, between pragmas, with ``-O3``.
@@ -14,16 +13,16 @@ import importlib.util
 import re
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
 from ...cells import flags_of
 from ...compilers import Toolchain, base_flags, base_link, library_flags
 from ...model import OptionError, Options, ToolchainError, chooses_cpu
-from . import dependencies
 
 #: Keys of ``# distutils:`` that hold lists.
 _LISTS = tuple(
@@ -39,6 +38,8 @@ _INHERITED = frozenset(
 _KEYS = (*_LISTS, "language", "name")
 
 _STRING = r"(?:\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')"
+#: A header of the user's that a file declares.
+_HEADER = re.compile(r"\bextern\s+from\s*[\"'](?!<)")
 _DISTUTILS = re.compile(r"#\s*(distutils|cython):(.*)$")
 
 
@@ -59,14 +60,11 @@ class Settings:
     depends : tuple of str
         Files that the result depends on besides.
     libraries, library_dirs : tuple of str
-        What ``link`` was made of: a library of the user's may be built anew under the same name.
+        What ``link`` was made of: a library of the user's may be built again under the same name.
     folders : tuple of Path
         Where headers of the user's and .pxd, .pxi files are looked for, besides the current folder.
-    uses_openmp : bool
     preload : tuple of str
         Modules to import before the compiled one is opened.
-    versions : tuple of str
-        Of the packages whose headers are used, for the cache key.
     """
 
     cplus: bool = False
@@ -77,13 +75,11 @@ class Settings:
     libraries: tuple[str, ...] = ()
     library_dirs: tuple[str, ...] = ()
     folders: tuple[Path, ...] = ()
-    uses_openmp: bool = False
     preload: tuple[str, ...] = ()
-    versions: tuple[str, ...] = ()
 
 
-def read(source: str, *, options: Options | None = None, module: str = "") -> Settings:
-    """Read a cell's comment lines, those of the .pxd files that it cimports, and the magic's options.
+def read(source: str, *, options: Options | None = None, drawn: Mapping[str, str] = MappingProxyType({})) -> Settings:
+    """Read a cell's comment lines, those of the files that Cython read for it, and the magic's options.
 
     Parameters
     ----------
@@ -91,8 +87,8 @@ def read(source: str, *, options: Options | None = None, module: str = "") -> Se
         The cell.
     options : Options
         The defaults if omitted.
-    module : str
-        The module's name, if the user chose it: ``<module>.pxd`` counts too.
+    drawn : mapping
+        Path -> text of the .pxd and .pxi files, first read first.
 
     Raises
     ------
@@ -103,25 +99,20 @@ def read(source: str, *, options: Options | None = None, module: str = "") -> Se
     """
     options = options or Options()
     folders = _absolute(options.include)
-    drawn = dependencies.cython_files(source, folders=folders, module=module)
-    texts = [source, *(text for _, text in drawn)]
     comments: dict[str, tuple[str, ...]] = dict.fromkeys((*_LISTS, "language"), ()) | _comments(source)
-    for inherited in map(_comments, texts[1:]):
+    for inherited in map(_comments, drawn.values()):
         for key in _INHERITED & inherited.keys():
             comments[key] = tuple(dict.fromkeys((*comments[key], *inherited[key])))
     libraries = (*options.lib, *comments["libraries"])
     library_dirs = (*options.library_dirs, *comments["library_dirs"])
-    used = [dependencies.names(text) for text in texts]
     torch = find_torch() if options.torch else None
-    uses_numpy = any(names.numpy for names in used)
     # A header beside a cimported .pxd is found, as if the .pxd's folder had been given with -I.
-    beside = [path.parent for (path, _), names in zip(drawn, used[1:], strict=True) if names.headers]
+    beside = [Path(path).parent for path, text in drawn.items() if _HEADER.search(text)]
     places = dict.fromkeys([*folders, *_absolute(comments["include_dirs"]), *beside])
     return Settings(
         cplus=bool(options.cplus or torch or comments["language"][:1] == ("c++",)),
         flags=(
             *(f"-I{place}" for place in places),
-            *([f"-I{np.get_include()}"] if uses_numpy else []),
             *(torch.flags if torch else ()),
             *(f"-D{macro}" for macro in comments["define_macros"]),
             *(f"-U{macro}" for macro in comments["undef_macros"]),
@@ -140,12 +131,7 @@ def read(source: str, *, options: Options | None = None, module: str = "") -> Se
         libraries=libraries,
         library_dirs=library_dirs,
         folders=tuple(places),
-        uses_openmp=any(names.openmp for names in used),
         preload=("torch",) if torch else (),
-        versions=(
-            *([f"numpy {np.__version__}"] if uses_numpy else []),
-            *([f"torch {torch.version}"] if torch else []),
-        ),
     )
 
 
@@ -254,7 +240,13 @@ def find_torch() -> LibTorch:
 @functools.cache
 def _python_folders() -> tuple[str, ...]:
     # Asking takes 0.2 ms, a third of what the same cell again takes.
-    return tuple(dict.fromkeys(f"-I{sysconfig.get_path(word)}" for word in ("include", "platinclude")))
+    return tuple(dict.fromkeys(f"-I{folder}" for folder in provided_folders()))
+
+
+@functools.cache
+def provided_folders() -> tuple[str, ...]:
+    """The folders of Python's and NumPy's headers, whose versions are in the key of a cell."""
+    return (*map(sysconfig.get_path, ("include", "platinclude")), np.get_include())
 
 
 def compiler_flags(tool: Toolchain, options: Options, settings: Settings) -> tuple[str, ...]:

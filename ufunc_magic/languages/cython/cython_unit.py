@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
+import re
 import shlex
 import sys
 import sysconfig
@@ -22,6 +24,7 @@ from ...model import (
     CompiledCell,
     CompileError,
     Diagnostic,
+    FilesRead,
     Function,
     LinkError,
     ObjectCode,
@@ -33,10 +36,11 @@ from ...model import (
     number_type,
 )
 from . import annotate, cython_settings, nogil_clone, pgo, python_headers
-from ._private import version as cython_version
-from .cython_frontend import module_name
+from ._private import clear_function_caches, version as cython_version
+from .cython_frontend import module_name, names_a_cpu
 from .cython_function import CellText, CyFunction, CythonType
 from .cython_loops import ModuleLoops, loops, stays_def
+from .cython_search import Searches
 from .cython_settings import Settings
 from .signature_inference import NoUfunc
 from .traceback_lines import has_place
@@ -46,6 +50,8 @@ _UNKNOWN_C = f"because ufunc_magic does not recognize the C code of Cython {cyth
 #: The first line of what is appended to Cython's C.
 _LOOPS = codegen.template("interface.h").partition("\n")[0]
 
+#: What OpenMP compiles in Cython's C.
+_OPENMP = re.compile(r"#pragma omp|\bomp_")
 #: Letters of a module's C that make a part of it: half a second of gcc's.
 _PART_OF_MODULE = 250_000
 
@@ -61,6 +67,7 @@ class _Cell:
     options: Options
     settings: Settings
     tool: compilers.Toolchain
+    searches: Searches
 
 
 @dataclass(frozen=True)
@@ -85,17 +92,15 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     ------
     CompileError, LinkError, SignatureError, ToolchainError, OptionError
     """
-    module = module_name(source, options=options)
-    settings = cython_settings.read(source, options=options, module=module)
-    options = cython_settings.completed(options, settings)
-    tool = compilers.find(cplus=options.cplus)
-    cell = _Cell(source, name, module, folder, options, settings, tool)
     if not Path(headers := sysconfig.get_path("include"), "Python.h").exists():
         raise ToolchainError(
             f"Python ({sys.executable}) has no Python.h in {headers}: a Cython cell cannot be compiled.",
             remedy="Install python3-dev (Debian, Ubuntu), python3-devel (Fedora), or a Python with headers.",
         )
 
+    cell, first = _prepare(source, options=options, name=name, folder=folder)
+    known_cpu = cell.options.arch == options.arch or names_a_cpu(source)
+    options, settings, tool = cell.options, cell.settings, cell.tool
     library = folder / "cell.so"
     text = CellText(source)
     with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-python-form") as pool:
@@ -103,7 +108,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
         without: frozenset[str] = frozenset()
         fault: CompileError | LinkError | None = None
         while True:
-            translated = _translated(cell, without)
+            translated = _translated(cell, without) if without else first
             notes: list[str] = []
             if not has_place(translated.c):
                 notes.append(f"tracebacks count the lines without the magic's, {_UNKNOWN_C}")
@@ -161,7 +166,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
         source=source,
         name=name,
         threads=bool(options.parallel),
-        module=module,
+        module=cell.module,
         preload=settings.preload,
     )
     report_data = ReportData(
@@ -171,7 +176,67 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
         command=shlex.join([*tool.command, *unit.flags, "-", *settings.sources, *unit.link]),
         annotated=page,
     )
-    return CompiledCell(object_code, report_data)
+    files_read = _files_read(cell, unit)
+    return CompiledCell(object_code, report_data, replace(files_read, known=files_read.known and known_cpu))
+
+
+def _prepare(source: str, *, options: Options, name: str, folder: Path) -> tuple[_Cell, Translated]:
+    """The cell with the settings of its comment lines and of the files that Cython reads, and Cython's C of it.
+
+    Cython reads the cell again if such a file asks for C++ or for another folder.
+    """
+    clear_function_caches()  # in which Cython remembers which files exist
+    module, drawn = module_name(source, options=options), dict[str, str]()
+    while True:
+        settings = cython_settings.read(source, options=options, drawn=drawn)
+        completed = cython_settings.completed(options, settings)
+        folders = (store.working_folder(), *map(str, settings.folders))
+        searches = Searches("" if options.name.isidentifier() else module, folders)
+        tool = compilers.find(cplus=completed.cplus)
+        cell = _Cell(source, name, module, folder, completed, settings, tool, searches)
+        translated: Translated | CompileError
+        try:
+            translated = _translated(cell, frozenset())
+        except CompileError as error:
+            translated = error
+        for path in searches.files:
+            drawn[path] = Path(path).read_text(encoding="utf-8", errors="surrogateescape")
+        final = cython_settings.read(source, options=options, drawn=drawn)
+        if (final.cplus, final.folders) != (settings.cplus, settings.folders):
+            continue
+        if isinstance(translated, CompileError):
+            raise translated
+        return replace(cell, settings=final, options=cython_settings.completed(options, final)), translated
+
+
+def _files_read(cell: _Cell, unit: _Unit) -> FilesRead:
+    """The files of the user that Cython and the C compiler read, and those that are linked."""
+    settings, searches = cell.settings, cell.searches
+    provided = [*cython_settings.provided_folders(), str(store.default().path)]
+    if cell.options.torch:
+        provided += [flag.removeprefix("-isystem") for flag in cython_settings.find_torch().flags]
+    read = compilers.files_read(
+        cell.tool,
+        "".join(re.findall(r"(?m)^[ \t]*#.*\n", unit.text)),
+        folder=cell.folder,
+        flags=unit.flags,
+        sources=settings.sources,
+        provided=provided,
+    )
+    folders = [os.path.abspath(os.path.expanduser(place)) for place in settings.library_dirs]
+    names = [f"lib{name}.{suffix}" for name in settings.libraries for suffix in ("so", "a", "dylib")]
+    libraries = [os.path.join(place, name) for place in folders for name in names]
+    possible = (*settings.depends, *libraries, *searches.candidates)
+    absent = [path for path in possible if not path.startswith(f"{cell.folder}{os.sep}")]
+    files = dict.fromkeys([*read.files, *searches.files, *filter(os.path.isfile, settings.depends)])
+    return FilesRead(
+        files=tuple(files),
+        libraries=tuple(filter(os.path.isfile, libraries)),
+        absent=(*read.absent, *absent),
+        folder=read.folder or store.working_folder() * bool(files or absent),
+        import_path=tuple(sys.path) if searches.candidates else (),
+        known=read.known,
+    )
 
 
 # ------------------------------------------------------------------------------ the module and its loops
@@ -186,10 +251,10 @@ def _translated(cell: _Cell, without: frozenset[str]) -> Translated:
         name=cell.name,
         cplus=cell.options.cplus,
         language_level=cell.options.language_level or 3,
-        folders=[str(Path.cwd()), *map(str, cell.settings.folders)],
         annotate=cell.options.annotate,
         linenums="-g" in cell.options.compile_args,
         without=without,
+        searches=cell.searches,
     )
 
 
@@ -229,7 +294,7 @@ def _unit(cell: _Cell, translated: Translated, planned: ModuleLoops) -> _Unit:
         description=description,
         tool=cell.tool,
     )
-    openmp = ("-fopenmp",) if cell.settings.uses_openmp and description.openmp else ()
+    openmp = ("-fopenmp",) if description.openmp and _OPENMP.search(translated.c) else ()
     flags = (*cython_settings.compiler_flags(cell.tool, cell.options, cell.settings), *plan.flags, *openmp)
     link = (*cython_settings.linker_flags(cell.tool, cell.options, cell.settings), *plan.link)
     hot = cython_settings.hot_options(flags)

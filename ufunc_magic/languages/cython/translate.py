@@ -27,6 +27,7 @@ from ._private import (
 from .cdef_variant import PREFIX, Analysis, Variants, definitions, is_number, plain_name
 from .cython_function import CellText, CyFunction, CyParameter, CythonType
 from .cython_lowering import lower
+from .cython_search import SearchContext, Searches
 from .kept_views import keepers
 from .nogil_clone import with_real_powers
 from .traceback_lines import with_place
@@ -58,28 +59,25 @@ def translate(
     name: str,
     cplus: bool = False,
     language_level: int = 3,
-    folders: Sequence[str] = (),
     annotate: bool = False,
     linenums: bool = False,
     without: frozenset[str] = frozenset(),
+    searches: Searches,
 ) -> Translated:
     """Run Cython on the cell that was written to ``path``.
 
     Parameters
     ----------
-    source : str
-    path : Path
-        A ``.pyx`` file in a private folder, where the C file is written too.
+    source, path : str, Path
+        The cell, and its ``.pyx`` file in a private folder, where the C file is written too.
     module, name : str
         The extension module's name; what messages call the cell.
-    folders : sequence of str
-        Where .pxd, .pxi and header files are looked for.
-    annotate : bool
-        With its page of which lines call Python.
-    linenums : bool
-        With ``#line`` directives, for debug information.
+    annotate, linenums : bool
+        With its page of which lines call Python; with ``#line`` directives, for debug information.
     without : frozenset of str
         ``def`` functions that are to have no loop.
+    searches : Searches
+        Has the folders that Cython searches, and gets the files that it reads.
 
     Raises
     ------
@@ -93,7 +91,7 @@ def translate(
             Options.default_options,
             language_level=language_level,
             output_file=str(c_file),
-            include_path=list(folders),
+            include_path=list(searches.folders),
             cplus=cplus,
             annotate="default" if annotate else False,
             emit_linenums=linenums,
@@ -102,7 +100,8 @@ def translate(
         desc = Main.FileSourceDescriptor(str(path), name)
         desc.file_path = name  # what tracebacks say
         with cython_errors.Listening(path) as listening:
-            context = Main.Context.from_options(options)
+            context = SearchContext.from_options(options)
+            context.searches = searches
             compilation = Main.CompilationSource(desc, EncodedString(module), str(path.parent))
             result = Main.create_default_resultobj(compilation, options)
             run = _Run(desc, context, Variants(text, without))

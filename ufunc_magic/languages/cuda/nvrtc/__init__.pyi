@@ -1,4 +1,4 @@
-from .device_headers import includes as includes, prelude as prelude
+from .device_headers import files_read as files_read, includes as includes, prelude as prelude
 from .entry_symbols import C_LINKAGE as C_LINKAGE, c_symbol as c_symbol
 from .kernel_resources import Resources as Resources, resources as resources
 from .linkable_code import (

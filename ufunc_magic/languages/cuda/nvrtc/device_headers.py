@@ -7,10 +7,10 @@ import os
 import re
 from collections.abc import Sequence
 from importlib.resources import files
-from pathlib import Path
 
 from .... import store
-from ....compilers import header_digests, search_folders
+from ....compilers import files_named
+from ....model import FilesRead
 from .nvrtc_discovery import Nvrtc, installed_headers
 
 _INCLUDE = r"#[ \t]*(?:include|include_next)\b|__has_include"
@@ -71,14 +71,19 @@ def without_provided(source: str) -> str:
     return re.sub(r"#[ \t]*include[ \t]*<([^>\n]*)>", lambda m: "" if m[1] in plain else m[0], source)
 
 
-def digests(source: str, options: Sequence[str]) -> tuple[str, ...] | None:
-    """What a cache key needs to know of the headers a text may include; None where nobody can tell which those are."""
+def key_parts(source: str) -> tuple[str, ...]:
+    """What a cache key needs to know of the headers written here."""
     if not includes(source) and not prelude(source):
         return ()
-    own = header_digests(source, folders=search_folders(options)[0], cwd=Path.cwd())
-    if own is None:
-        return None
-    return (*(part for pair in own for part in pair), *(part for pair in provided().items() for part in pair))
+    return tuple(part for pair in provided().items() for part in pair)
+
+
+def files_read(source: str, options: Sequence[str]) -> FilesRead:
+    """The headers of the user that a text may include; NVRTC reports none."""
+    if not includes(source):
+        return FilesRead()
+    arguments = [*options, f"-I{store.working_folder()}"]
+    return files_named(without_provided(source), arguments=arguments, provided=[*installed_headers().values()])
 
 
 def folders(nvrtc: Nvrtc) -> list[str]:

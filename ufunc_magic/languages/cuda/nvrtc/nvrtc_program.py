@@ -218,14 +218,15 @@ def cached(kind: str, source: str, *, arch: str, options: Sequence[str], make: C
     source, arch, options
         All that ``make`` depends on, but for headers and the compiler.
     """
-    included = device_headers.digests(source, options)
-    if included is None:
-        return make()
     cache = store.default()
-    key = store.key([kind, identity(), arch, repr(tuple(options)), *included, source])
-    if entry := cache.get(key):
-        return entry.code
-    return cache.publish(key, record=b"", code=make()).code
+    key = store.key([kind, identity(), arch, repr(tuple(options)), *device_headers.key_parts(source), source])
+    if hit := cache.find(key):
+        return hit[0].code
+    with cache.scratch() as folder:
+        since = store.creation_time(folder)
+        code = make()
+    inputs = store.stamp(device_headers.files_read(source, options), since=since)
+    return cache.publish_inputs(key, inputs, record=b"", code=code).code if inputs else code
 
 
 def cubin(

@@ -1,0 +1,208 @@
+"""Which objects of a key still hold: those whose files are as they were, and whose absent files are still absent.
+
+A compiler reports the files that it read when it has read them.  So the key of a cell names none of them: they stand
+in a manifest under the key, one record for each object, with what each file was.  A lookup compares size and time of
+a file, and reads it only if they differ.  This is the direct mode of ccache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any
+
+from ..model import FilesRead
+from . import atomic_file
+
+#: Records of one key; with more, the oldest goes.
+MOST = 16
+#: Nanoseconds within which a file system may give two versions of a file the same time.
+_TICK = 2 * 10**9
+#: A time that no file has: the content decides.
+_NEVER = -1
+
+
+class Snapshot:
+    """The files as they are now, each looked at once."""
+
+    def __init__(self) -> None:
+        self._stamps: dict[str, tuple[int, int] | None] = {}
+        self._digests: dict[str, str] = {}
+
+    def stamp(self, path: str) -> tuple[int, int] | None:
+        """Size and time of a file; None if it cannot be read."""
+        if path not in self._stamps:
+            status = _status(path)
+            self._stamps[path] = (status.st_size, status.st_mtime_ns) if status else None
+        return self._stamps[path]
+
+    def digest(self, path: str) -> str:
+        """SHA-256 of a file; ``""`` if it cannot be read."""
+        if path not in self._digests:
+            with contextlib.suppress(OSError), open(path, "rb") as file:
+                self._digests[path] = hashlib.sha256(file.read()).hexdigest()
+        return self._digests.setdefault(path, "")
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The files of one object, as they were when its compiler read them.
+
+    Attributes
+    ----------
+    files : tuple of (path, size, time, digest)
+        The digest is ``""`` where size and time decide.
+    absent : tuple of (folder, time, names)
+        Names that were not in a folder; they still are not while its time is the same.
+    folder : str
+        The working folder, if it matters.
+    import_path : tuple of str
+        ``sys.path``, if it matters.
+    """
+
+    files: tuple[tuple[str, int, int, str], ...] = ()
+    absent: tuple[tuple[str, int, tuple[str, ...]], ...] = ()
+    folder: str = ""
+    import_path: tuple[str, ...] = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files alone."""
+        return tuple(path for path, *_ in self.files)
+
+    def name(self, key: str) -> str:
+        """The key of the object that was made of ``key`` and these files."""
+        if not (self.files or self.absent):
+            return key
+        contents = [(path, digest or (size, time)) for path, size, time, digest in self.files]
+        absent = [(folder, names) for folder, _, names in self.absent]
+        values = (key, contents, absent, self.folder, self.import_path)
+        return hashlib.sha256(repr(values).encode(errors="surrogatepass")).hexdigest()
+
+    def hold(self, snapshot: Snapshot | None = None) -> bool:
+        """Whether a compiler would read the same now."""
+        if self.folder and self.folder != working_folder():
+            return False
+        if self.import_path and list(self.import_path) != sys.path:
+            return False
+        now = snapshot or Snapshot()
+        for path, size, time, digest in self.files:
+            stamp = now.stamp(path)
+            if stamp is None or stamp[0] != size:
+                return False
+            if stamp[1] != time and now.digest(path) != digest:
+                return False
+        for folder, time, names in self.absent:
+            stamp = now.stamp(folder)
+            unchanged = stamp is not None and stamp[1] == time
+            if not unchanged and any(now.stamp(os.path.join(folder, name)) for name in names):
+                return False
+        return True
+
+
+def working_folder() -> str:
+    """The current folder or, where it has been deleted, one that holds nothing."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return os.devnull
+
+
+def creation_time(folder: Path) -> int:
+    """When a folder was created in which nothing was written yet, by the clock of its file system (ns)."""
+    return os.stat(folder).st_mtime_ns
+
+
+def stamp(read: FilesRead, *, since: int) -> Inputs | None:
+    """Describe the files that a compilation read, as they are now.
+
+    Parameters
+    ----------
+    read : FilesRead
+    since : int
+        When the compilation began: `creation_time` of its folder.
+
+    Returns
+    -------
+    Inputs or None
+        None if nobody knows which files the compiler read, or one has changed meanwhile: then the object must not be
+        found again.
+    """
+    if not read.known:
+        return None
+    files, now = list[tuple[str, int, int, str]](), Snapshot()
+    for path in (*read.files, *read.libraries):
+        status = _status(path)
+        if status is None or _changed(status) > since:
+            return None
+        time = status.st_mtime_ns if since - status.st_mtime_ns > _TICK else _NEVER
+        if path in read.libraries:
+            files.append((path, status.st_size, status.st_mtime_ns, ""))
+        else:
+            files.append((path, status.st_size, time, now.digest(path)))
+    for path in read.absent:
+        if (status := _status(path)) and _changed(status) > since:
+            return None
+    absent = list[tuple[str, int, tuple[str, ...]]]()
+    for folder, names in _grouped(read.absent).items():
+        time = (now.stamp(folder) or (0, _NEVER))[1]
+        absent.append((folder, time if since - time > _TICK else _NEVER, tuple(names)))
+    return Inputs(tuple(files), tuple(absent), read.folder, read.import_path)
+
+
+def _grouped(paths: Iterable[str]) -> dict[str, list[str]]:
+    """Missing paths as names in folders that exist; a folder that is missing stands for all that would be in it."""
+    names: dict[str, dict[str, None]] = {}
+    for path in paths:
+        if not os.path.exists(path):
+            folder, name = os.path.split(path)
+            while name and not os.path.isdir(folder):
+                folder, name = os.path.split(folder)
+            names.setdefault(folder, {})[name] = None
+    return {folder: [*inside] for folder, inside in names.items()}
+
+
+def _status(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except (OSError, ValueError):  # absent, or no possible name
+        return None
+
+
+def _changed(status: os.stat_result) -> int:
+    """When a file was written, which no program can set on POSIX; Windows has the time of its creation there."""
+    return status.st_ctime_ns if os.name == "posix" else status.st_mtime_ns
+
+
+def read(root: Path, key: str) -> list[Inputs]:
+    """The records under ``key``, latest first; none if the file is absent or broken, which removes it."""
+    name = f"{key}.files"
+    opened = atomic_file.unseal(root / "keys" / name, name)
+    with contextlib.suppress(ValueError, TypeError, KeyError):
+        return [_inputs(*record) for record in json.loads(opened[1])] if opened else []
+    return []
+
+
+def _inputs(files: Any, absent: Any, folder: str, import_path: list[str]) -> Inputs:
+    groups = ((place, time, tuple(names)) for place, time, names in absent)
+    return Inputs(tuple(map(tuple, files)), tuple(groups), folder, tuple(import_path))
+
+
+def add(root: Path, key: str, inputs: Inputs) -> None:
+    """Put a record first under ``key``, in place of an earlier one of the same object."""
+    name, own = f"{key}.files", inputs.name(key)
+    records = [inputs, *(other for other in read(root, key) if other.name(key) != own)]
+    value = json.dumps([astuple(record) for record in records[:MOST]]).encode()
+    atomic_file.place(root / "keys" / name, atomic_file.seal(name, "-", value))
+
+
+def touch(root: Path, key: str) -> None:
+    """Note that the records under ``key`` were used."""
+    with contextlib.suppress(OSError):  # a read-only cache has no order of use
+        os.utime(root / "keys" / f"{key}.files")
