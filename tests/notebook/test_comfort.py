@@ -40,9 +40,9 @@ OF_C = [
     ("-a", "render.source_views", "hot_loops", "what --show=annotate shows is missing"),
 ]
 OF_CYTHON = [
-    ("", "forms.cython.cython_form", "_module", "the Python form of"),
-    ("", "forms.cython.cython_form", "numpy_text", "the NumPy expression of"),
-    ("", "forms.cython.cython_form", "parse", "the functions' Python form is missing"),
+    ("", "forms.dynamic_form", "_module", "the Python form of"),
+    ("", "forms.dynamic_form", "numpy_text", "the NumPy expression of"),
+    ("", "languages.cython.translate", "lower", "the cell's IR is missing"),
     ("-a", "languages.cython.annotate", "read", "the annotated source is missing"),
 ]
 OF_CUDA = [

@@ -1,7 +1,7 @@
 """Functions as plain Python: the baseline that is timed, what results are checked against, and what rivals are made of.
 
-In comes a `Program` of the IR with a signature (`write`), or a Cython cell with the functions of it that are wanted
-(`cython.write`); out comes a `PythonForm`, three texts of the function, or a `NotPython` with the reason.
+In comes a `Program` of the IR with a signature (`write`), or that of a Cython cell with the functions of it that are
+wanted (`write_forms`); out comes a `PythonForm`, three texts of the function, or a `NotPython` with the reason.
 
 * `value`: expressions as ``ast`` nodes with what is known of their values; forms; nodes to text.
 * `function_form`: the road from a function of the IR to its texts; `module_scope`: what they need beside it.
@@ -10,7 +10,7 @@ In comes a `Program` of the IR with a signature (`write`), or a Cython cell with
 * `integer_rules`: where C's integers may differ from Python's, and what a person writes who knows the inputs.
 * `operand_lists`: a ufunc's operands as parameters, nested lists and results.
 * `math_names`, `runtime_names`, `random_rounding`: C's library in Python's words, and what the texts run with.
-* `cython`, `arithmetic_expressions`: the reader of Cython's tree.
+* `dynamic_form`, `dynamic_writer`: Cython's functions, with Python's objects, division and loops.
 * `numpy_writer` with `numpy_values`, `numpy_reductions`, `dataflow`; `dialects`: what is made of the Python form.
 """
 

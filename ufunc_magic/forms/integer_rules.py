@@ -70,6 +70,21 @@ def agreeing_text(marks: str) -> str:
     return module_texts([[], *([node] for node in ast.parse(marks).body)], HELPERS)[0]
 
 
+def plain_text(marks: str, *, divides: bool) -> str:
+    """A text with marks, for signed integers that stay small: unsigned ones are wrapped as in C.
+
+    ``divides``: quotients are rounded as in C too.
+    """
+    tree = ast.parse(marks)
+    words = _words(_spelled(tree, marks))
+    plain = ("int", "flip", "truth", "shift", *(() if divides else ("div", "rem")))
+    levels = [_PLAIN if word.startswith(plain) else _SHORT for word in words]
+    tree = _Written(levels or [_PLAIN]).visit(tree)
+    defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    used = {node.id for node in walk(tree) if isinstance(node, ast.Name)} - defined
+    return text_of_module([*(HELPERS[name] for name in HELPERS if name in used), *([node] for node in tree.body)])
+
+
 @dataclass(frozen=True)
 class Natural:
     """A function as a person would write it for the inputs that it was watched on.
@@ -139,6 +154,23 @@ class _Marks(ast.NodeTransformer):
     def replaced(self, word: str, arguments: list[ast.expr], number: int) -> ast.expr:
         """What stands in the place of a mark."""
         raise NotImplementedError
+
+
+class _Listing(_Marks):
+    """Lists the words of the marks."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+
+    def replaced(self, word: str, arguments: list[ast.expr], number: int) -> ast.expr:
+        self.words.append(word)
+        return call(f"{MARK}{word}", *arguments)
+
+
+def _words(tree: ast.Module) -> list[str]:
+    listing = _Listing()
+    listing.visit(tree)
+    return listing.words
 
 
 class _Written(_Marks):

@@ -44,6 +44,20 @@ SPELLINGS: dict[str, Spelling] = {
     # 64 bits (6.3.1.4).
     "truncate": Spelling("int({0})", "_truncate({0}, {1})"),
     "integer": Spelling("{0}", "_truncate({0}, {1})"),
+    # Cython takes an object as a number; Python has it as it is.
+    "as_int": Spelling("{0}", "_as_int({0}, {1}, {2})"),
+    "as_float": Spelling("{0}", "float({0})"),
+    "as_complex": Spelling("{0}", "complex({0})"),
+    # Python's remainder, quotient and power of numbers that are C's.
+    "modulo": Spelling("{0} % {1}", "_modulo({0}, {1})"),
+    "floor": Spelling("{0}//{1}", "_floor({0}/{1})"),
+    "floor_c": Spelling("{0}//{1}", "_floor(_fdiv({0}, {1}))"),
+    "power": Spelling("{0}**{1}", "_power({0}, {1})"),
+    "pow": Spelling("{0}**{1}", "math.pow({0}, {1})"),
+    "cpow": Spelling("{0}**{1}", "_cpow({0}, {1})"),
+    "int_power": Spelling("_int_power({0}, {1})", "_int_power({0}, {1})"),
+    # A module of Python's, whose name is that of C's functions in the checked text.
+    "module": Spelling("{0}", "{1}"),
 }
 
 #: How the marks of functions of `MATH_FUNCTIONS` begin, which has their spellings.

@@ -13,15 +13,11 @@ from .value import Lines, Stop, array, assign, length, number, python, zero
 
 @dataclass(frozen=True)
 class OperandLists:
-    """The operands of ``signature``: their Python names and their types, by their positions in the cell.
-
-    ``boxed``: what a pointer to one number points to is a list of one element, because the text uses it as such.
-    """
+    """The operands of ``signature``: their Python names and their types, by their positions in the cell."""
 
     signature: Signature
     names: Mapping[int, str]
     types: Mapping[int, CType]
-    boxed: bool = False
 
     def parameters(self) -> list[str]:
         return [self.names[o.index] for o in self.signature.inputs]
@@ -34,11 +30,9 @@ class OperandLists:
         """What an operand needs before the first statement, which may certainly assign it or change its elements."""
         name, t = self.names[operand.index], self.types[operand.index]
         if not operand.core:
-            if operand.role == "inout" and self.boxed:
-                return [assign(name, ast.List([ast.Name(name)]))]
             if operand.role != "output" or assigned:
                 return []
-            return [assign(name, ast.List([zero(t.element)]) if self.boxed else zero(t))]
+            return [assign(name, zero(t))]
         flat = self._flat(operand)
         if operand.role == "output":
             lengths = [self._size(dim) for dim in operand.core]
@@ -54,7 +48,7 @@ class OperandLists:
         """The operand after ``return``."""
         name = self.names[operand.index]
         if not operand.core:
-            return python("{}[0]", name) if self.boxed else ast.Name(name)
+            return ast.Name(name)
         if self._flat(operand):
             rows, columns = map(self._size, operand.core)
             return python("[{0}[i * {1}:(i + 1) * {1}] for i in range({2})]", name, columns, rows)

@@ -305,11 +305,13 @@ class CythonExpressions:
         if name in self.cell.names and entry.scope is self.cell.scope and entry.type.is_pyobject:
             self.calls[name] = None
             return Dynamic(OBJECT, name, at=at)
-        builtin = entry.is_builtin or getattr(entry.scope, "is_builtin_scope", False) or entry.is_const
+        builtin = getattr(entry.scope, "is_builtin_scope", False) or str(entry.cname).startswith("__pyx_builtin_")
         if builtin and entry.type.is_pyobject:
             return Dynamic(OBJECT, name, at=at)
         if entry.is_cfunction or entry.type.is_cfunction:
             raise Unsaid(f"uses `{name}`, which comes from C")
+        if entry.is_type:
+            raise Unsaid(f"uses `{name}`, which is not a function or variable of the cell")
         if entry.visibility == "extern" and not entry.type.is_pyobject:
             raise Unsaid(f"uses `{entry.cname}`, which comes from C")
         symbol = self.symbol(entry)
@@ -627,8 +629,12 @@ class CythonExpressions:
         entry, t = getattr(function, "entry", None), ir_type(node.type)
         at = self.at(function)
         values = [self.value(arg) for arg in node.args]
+        if entry is not None and str(entry.func_cname).endswith("__get__"):  # a property of an extension type
+            return Dynamic(t, f"{{}}.{entry.scope.name}", tuple(values), at=at)
         if type(function).__name__ == "AttributeNode" and function.obj.type is not None:
             through = self.value(function.obj)
+            if through.type.kind == "c":
+                return Dynamic(t, f"{{}}.{function.attribute}()", (through,), at=at)
             return FunctionCall(t, str(function.attribute), tuple(values), "unknown", -1, through, at=at)
         if entry is None:
             return FunctionCall(t, "", tuple(values), "unknown", -1, self.value(function), at=at)

@@ -102,7 +102,7 @@ def _function(cell: LoweredCell, node: Any) -> FunctionIR:
         body=Block(),
         language="cython",
         at=at,
-        chosen=tuple((str(fused), str(kind)) for fused, kind in chosen.items()),
+        chosen=tuple((str(getattr(fused, "name", fused)), str(kind)) for fused, kind in chosen.items()),
     )
     if reason := _refusal(node):
         return replace(function, body=Block((OpaqueStatement(reason, cell.brief(node), at=at),), at=at))

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from ... import cells, codegen, compilers, store
-from ...forms import PythonForm, cython as python_form
+from ...forms import FormRequest, PythonForm, write_forms
+from ...ir import Program
 from ...model import (
     MOST_TIMED,
     CellFunction,
@@ -113,12 +114,12 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
             if not has_place(translated.c):
                 notes.append(f"tracebacks count the lines without the magic's, {_UNKNOWN_C}")
             planned = _planned(cell, translated, without, notes)
+            notes += translated.notes
             unit = _unit(cell, translated, planned)
             if written is None:
                 # The compiler is a process of its own, so the Python forms cost nothing meanwhile.
-                directives = {"language_level": options.language_level or 3}
-                requests = _form_requests(planned)
-                written = pool.submit(python_form.write, source, requests, cplus=options.cplus, directives=directives)
+                requests = _form_requests(planned) if translated.program is not None else []
+                written = pool.submit(write_forms, translated.program or Program(), requests)
             try:
                 has_defs = any(stays_def(f, text) for f in planned.functions)
                 warnings = _compiled(cell, unit, library, has_defs=has_defs)
@@ -495,7 +496,7 @@ def _representatives(planned: ModuleLoops) -> list[int]:
     return [positions[id(signature)] for signature in cells.representatives(signatures)]
 
 
-def _form_requests(planned: ModuleLoops) -> list[python_form.FormRequest]:
+def _form_requests(planned: ModuleLoops) -> list[FormRequest]:
     """The functions to be written as Python."""
     requests = []
     for k in _representatives(planned):
@@ -504,17 +505,16 @@ def _form_requests(planned: ModuleLoops) -> list[python_form.FormRequest]:
         sizes = {at: dim for at, dim in signature.sizes.items() if at < len(function.parameters)}
         signature = replace(signature, sizes=sizes)
         requests.append(
-            python_form.FormRequest(
+            FormRequest(
                 name=function.name,
                 line=function.line,
                 signature=signature,
                 inputs=_numbers(function, signature.inputs),
-                outputs=_numbers(function, signature.outputs),
                 fused=dict(function.fused),
             )
         )
     plain = (rest.function for rest in planned.rest if _samples(rest.function))
-    return [*requests, *(python_form.FormRequest(f.name, f.line) for f in plain)][:MOST_TIMED]
+    return [*requests, *(FormRequest(f.name, f.line) for f in plain)][:MOST_TIMED]
 
 
 def _numbers(function: CyFunction, operands: Sequence[Operand]) -> tuple[int, ...]:

@@ -1,1 +1,0 @@
-from .cython_form import FormRequest as FormRequest, write as write

@@ -1,0 +1,478 @@
+"""What Cython has and C has not, as Python: objects, Python's division and power, loops over items, tuples.
+
+Where an operand is a Python object, Cython itself uses Python's operators, and so does every text.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from ..ir import (
+    DOUBLE,
+    INDEX,
+    OBJECT,
+    Aggregate,
+    Binary,
+    Conditional,
+    Constant,
+    Convert,
+    CountedFor,
+    CType,
+    Declare,
+    Dynamic,
+    DynamicStatement,
+    Element,
+    Expression,
+    ForEach,
+    FunctionCall,
+    Length,
+    Logical,
+    Name,
+    Node,
+    ParallelAssignment,
+    Raise,
+    Statement,
+    Symbol,
+    Unpack,
+    While,
+    math_function,
+    walk,
+)
+from .expression_writer import ExpressionWriter
+from .integer_rules import marked
+from .module_scope import ModuleScope, Routine, RoutineParameter, python_name
+from .operators import constant, rounded
+from .python_writer import PythonWriter
+from .value import Expr, Lines, assign, call, length, operation, python, zero
+
+#: No array has more elements.
+_MOST = 1 << 48
+
+
+@dataclass
+class DynamicScope(ModuleScope):
+    """What the text of a Cython function needs beside it.
+
+    ``stored`` are the variables that the module level gives a value.  ``lists``: arrays are nested lists, those of a
+    ufunc with core dimensions, and not NumPy's.  ``names`` are the variables of the module level that it uses,
+    ``imported`` the modules.
+    """
+
+    stored: frozenset[Symbol] = frozenset()
+    lists: bool = False
+    names: set[Symbol] = field(default_factory=set)
+    imported: dict[str, str] = field(default_factory=dict)
+
+    def routine(self, call: FunctionCall, count: int) -> Routine:
+        function = self.program.functions[call.name][max(call.overload, 0)]
+        if self.main is not None and function is self.main.function:
+            return self.main
+        if function in self.routines:
+            return self.routines[function]
+        parameters = []
+        for symbol in function.parameters:
+            self.check_type(symbol.type, symbol)
+            parameters.append(RoutineParameter(symbol, symbol.type))
+        returns = function.returns[0] if function.returns else CType("v")
+        if len(function.returns) > 1:
+            returns = CType("t", fields=tuple((f"f{n}", t) for n, t in enumerate(function.returns)))
+        parts = function.returns if len(function.returns) > 1 else ()
+        name = python_name(call.name)
+        if name in {r.name for r in self.routines.values() if r.function.name != call.name}:
+            name = self.fresh(f"{name}_")
+        return Routine(name, function, returns, tuple(parameters), parts=parts)
+
+
+class DynamicWriter(PythonWriter):
+    """Writes one function of a Cython cell."""
+
+    scope: DynamicScope
+
+    def __init__(self, scope: ModuleScope, routine: Routine, *, results: Callable[..., Sequence[ast.expr]]) -> None:
+        super().__init__(scope, routine, results=results)
+        self.globals: list[str] = []
+
+    def prepare(self, nodes: Sequence[Statement]) -> None:
+        """Declare every local variable: Python has one scope for a function."""
+        symbols: dict[Symbol, None] = {}
+        items: set[Symbol] = set()
+        for statement in nodes:
+            for node in walk(statement):
+                match node:
+                    case Name(symbol=symbol) | Declare(symbol=symbol) | CountedFor(counter=symbol):
+                        symbols[symbol] = None
+                    case ForEach(targets=targets) | Unpack(targets=targets):
+                        items |= {target.symbol for target in targets if isinstance(target, Name)}
+        for symbol in symbols:
+            if symbol.storage == "local" and symbol not in self.variables:
+                if symbol.type.integral and symbol not in items:
+                    self._declared(symbol)
+                else:
+                    self.declare(symbol, symbol.type)
+
+    # -- values -------------------------------------------------------------------------------------
+
+    def convert(self, e: Expr, t: CType, *, node: Node | None = None, final: bool = False) -> Expr:
+        if t.kind == "v" or e.type.kind == "v":
+            raise self.stop("uses the value of a function that returns none", node)
+        if t.kind == "o":
+            return replace(self.settle(e), type=OBJECT, low=None, high=None)
+        if e.type.kind == "o":
+            return self._from_object(e, t)
+        if t.arithmetic and e.type.arithmetic:
+            return super().convert(e, t, node=node, final=final)
+        if t.arithmetic or e.type.arithmetic:
+            raise self.stop("uses an array where a number is expected", node)
+        return replace(e, type=t)
+
+    def _from_object(self, e: Expr, t: CType) -> Expr:
+        match t.kind:
+            case "b":
+                return Expr(call("bool", e), t, truth=True)
+            case "i" | "u":
+                return Expr(marked("as_int", e, t.low, t.high), t)
+            case "f":
+                return rounded(Expr(marked("as_float", e), t))
+            case "c":
+                return Expr(marked("as_complex", e), t)
+        return replace(e, type=t)
+
+    def _constant(self, node: Constant) -> Expr:
+        if node.spelling in ("True", "False"):
+            whole = int(node.value.real)
+            return Expr(ast.Constant(bool(whole)), node.type, low=whole, high=whole, truth=True, value=whole)
+        if node.type.kind == "o" and isinstance(node.value, int):
+            return constant(node.value, OBJECT, node.spelling)
+        return super()._constant(node)
+
+    def _convert(self, node: Convert) -> Expr:
+        inner = self.value(node.value)
+        if node.explicit and inner.type.kind == "o" and node.type.kind in "iu":
+            return Expr(call("int", inner), node.type)
+        if "o" in (inner.type.kind, node.type.kind) or not (inner.type.arithmetic and node.type.arithmetic):
+            if "a" in (inner.type.kind, node.type.kind) and "o" not in (inner.type.kind, node.type.kind):
+                raise self.stop("uses a pointer", node)
+            return self.convert(inner, node.type, node=node)
+        if not node.explicit and node.type == DOUBLE and inner.type.integral and inner.value is None:
+            return Expr(marked("as_float", self.settle(inner)), DOUBLE)  # Python's operators do it by themselves
+        return super()._convert(node)
+
+    def initial(self, node: Expression, t: CType, *, frozen: bool = False) -> Expr:
+        return self.value(node)
+
+    def _braced(self, node: Aggregate, *, frozen: bool = False) -> Expr:
+        if node.type.kind != "t":
+            return super()._braced(node, frozen=frozen)
+        return Expr(ast.Tuple([self.settled(item).node for item in node.items]), node.type)
+
+    def _outside(self, symbol: Symbol, node: Node) -> Expr:
+        if symbol.name in self.scope.program.imports:
+            return self._imported(symbol)
+        if symbol.storage == "constant":
+            return super()._outside(symbol, node)
+        known = symbol in self.scope.stored or symbol.type.arithmetic or symbol.type.length is not None
+        if symbol.storage != "global" or not known:
+            raise self.stop(f"uses `{symbol.name}`, which is not a function or variable of the cell", node)
+        self.scope.names.add(symbol)
+        return Expr(ast.Name(symbol.name), symbol.type, truth=symbol.type.kind == "b")
+
+    def _imported(self, symbol: Symbol) -> Expr:
+        """What the cell imported from Python must stay Python's; ``math`` in the checked text is C's."""
+        statement = self.scope.program.imports[symbol.name]
+        self.scope.imported[symbol.name] = statement
+        module = statement.removeprefix("import ").partition(" as ")[0]
+        if statement.startswith("import ") and module in ("math", "cmath"):
+            spelled = f"python_{module}"
+            self.scope.imported[spelled] = f"import {module} as {spelled}"
+            return Expr(marked("module", ast.Name(symbol.name), ast.Name(spelled)), OBJECT)
+        return Expr(ast.Name(symbol.name), OBJECT)
+
+    def _name(self, node: Name) -> Expr:
+        variable = self.variables.get(node.symbol)
+        if variable is not None and variable.cell:
+            raise self.stop(f"uses the pointer `{node.symbol.name}`", node)
+        return super()._name(node)
+
+    # -- operators ----------------------------------------------------------------------------------
+
+    def _binary(self, node: Binary) -> Expr:
+        if node.op == "**":
+            return self._power(node)
+        if node.op == "//" or (node.python and node.op in ("/", "%")):
+            return self._divided(node)
+        if node.op == "%" and node.type.kind == "f":
+            row = math_function("fmod")
+            assert row is not None
+            return self.library(*row, [self.operand(node.left), self.operand(node.right)], node)
+        return super()._binary(node)
+
+    def _divided(self, node: Binary) -> Expr:
+        t, op = node.type, node.op
+        if t.integral:
+            left, right = (self.to_integer(self.settled(side), t) for side in (node.left, node.right))
+            e = Expr(operation(op, left, right), t)
+            low, high = right.range
+            return replace(e, low=min(low + 1, 0), high=max(high - 1, 0)) if op == "%" else e
+        left, right = self.settle(self.operand(node.left)), self.settle(self.operand(node.right))
+        if op == "/":
+            return rounded(Expr(operation("/", left, right), t))
+        word = "modulo" if op == "%" else "floor" if node.python else "floor_c"
+        return rounded(Expr(marked(word, left, right), t))
+
+    def _power(self, node: Binary) -> Expr:
+        t = node.type
+        if t.integral:
+            left, right = self.settled(node.left), self.settled(node.right)
+            if not isinstance(right.value, int) or not 0 <= right.value <= 64:
+                return Expr(marked("int_power", left, right), t, loose=True)
+            ends = [end**right.value for end in left.range]
+            return Expr(operation("**", left, right), t, loose=max(map(abs, ends)) > t.high)
+        left, right = self.settle(self.operand(node.left)), self.settle(self.operand(node.right))
+        if t.kind == "c":
+            return rounded(Expr(marked("cpow", left, right), t))
+        if left.type.integral and right.type.integral and right.value is None:
+            left = Expr(call("float", left), DOUBLE)  # Python's integers would grow without end
+        return rounded(Expr(marked("power" if node.python else "pow", left, right), t))
+
+    def _logical(self, node: Logical) -> Expr:
+        """``a < b < c`` as it is written."""
+        e = super()._logical(node)
+        match node.left, node.right, e.node:
+            case (
+                Binary() | Logical() as left,
+                Binary(compares=True) as right,
+                ast.BoolOp(op=ast.And(), values=[ast.Compare() as first, ast.Compare() as second]),
+            ) if _end_of(left) is _bare(right.left) and ast.dump(first.comparators[-1]) == ast.dump(second.left):
+                ops, items = [*first.ops, *second.ops], [*first.comparators, *second.comparators]
+                return replace(e, node=ast.Compare(first.left, ops, items))
+        return e
+
+    def _conditional(self, node: Conditional) -> Expr:
+        if node.type.arithmetic:
+            return super()._conditional(node)
+        test = self.condition(node.test)
+        left, right = (self.convert(self.value(side), node.type) for side in (node.yes, node.no))
+        return Expr(ast.IfExp(test.node, left.node, right.node), node.type)
+
+    def condition(self, node: Expression) -> Expr:
+        e = self._truth(node)
+        return e if e is not None else super().condition(node)
+
+    def _truth(self, node: Expression) -> Expr | None:
+        """The truth of an object or an array, which Python asks as Cython does."""
+        while isinstance(node, Convert) and not node.explicit and node.type.kind == "b":
+            node = node.value
+        return self.settled(node) if node.type.kind in "ot" else None
+
+    def _dynamic(self, node: Dynamic) -> Expr:
+        values = [self.settled(operand) for operand in node.operands]
+        for operand, value in zip(node.operands, values, strict=True):
+            if value.type.kind in "?V":
+                self.scope.check_type(value.type, operand)
+        if any(self.in_lists(value.type) for value in values):
+            return self._of_lists(node, values)
+        name = node.template.partition("(")[0]
+        if name in self.scope.program.functions:  # as a value, or with keywords
+            self.scope.request(self.scope.routine(FunctionCall(OBJECT, name, (), at=node.at), 0))
+        return Expr(python(node.template, *values), node.type, truth=node.type.kind == "b")
+
+    def in_lists(self, t: CType) -> bool:
+        """Whether an array is a list here: those of ufuncs with core dimensions, and C arrays."""
+        return t.kind == "a" and (self.scope.lists or t.length is not None)
+
+    def _of_lists(self, node: Dynamic, values: Sequence[Expr]) -> Expr:
+        """A part of a list, or what Python itself does to one."""
+        text = node.template
+        if not text.startswith("{}["):
+            if "{}." in text:
+                raise self.stop(f"uses `{self.brief(node)}` of an array", node)
+            return Expr(python(text, *values), node.type, truth=node.type.kind == "b")
+        base, *indices = values
+        parts = text[3:-1].split(", ")
+        while len(parts) > 1 and parts[-1] == ":":
+            parts.pop()
+        if len(parts) == 2 and ":" in parts[0] and parts[1] == "{}":
+            rows = base.node if parts[0] == ":" else python(f"{{}}[{parts[0]}]", base, *indices[:-1])
+            return Expr(python("[row[{}] for row in {}]", indices[-1], rows), node.type)
+        if any(":" in part for part in parts[:-1]):
+            raise self.stop(f"takes a slice that lists do not support: `{self.brief(node)}`", node)
+        return Expr(python("{}" + "".join(f"[{part}]" for part in parts), base, *indices), node.type)
+
+    def _length(self, node: Length) -> Expr:
+        base = self.value(node.base)
+        if self.in_lists(base.type):
+            return Expr(length(base.text, node.axis), INDEX, low=0, high=_MOST)
+        return Expr(python("{}.shape[{}]", base, node.axis), INDEX, low=0, high=_MOST)
+
+    def _element(self, node: Element) -> Expr:
+        """``m[i, j]`` of an array of NumPy's, ``m[i][j]`` of a list."""
+        indices, base = [node.index], node.base
+        while isinstance(base, Element) and base.type.kind == "a":
+            indices.insert(0, base.index)
+            base = base.base
+        e = None if self._pointed(base) is not None else self.value(base)
+        if len(indices) == 1 or e is None or self.in_lists(e.type) or e.type.kind != "a":
+            return super()._element(node)
+        parts = [index if index.loose else self.settle(index) for index in map(self.value, indices)]
+        subscript = ast.Subscript(e.node, ast.Tuple([part.node for part in parts]))
+        return Expr(subscript, node.type, truth=node.type.kind == "b")
+
+    # -- places -------------------------------------------------------------------------------------
+
+    def place(self, node: Expression) -> Expr:
+        match node:
+            case Name(symbol=symbol) if symbol in self.variables and not self.variables[symbol].cell:
+                return self.variables[symbol].expression
+            case Name(symbol=symbol) if symbol.storage == "global":
+                self.globals.append(symbol.name)
+                return self._outside(symbol, node)
+            case Dynamic():
+                return self._dynamic(node)
+        return super().place(node)
+
+    # -- calls --------------------------------------------------------------------------------------
+
+    def _own_call(self, node: FunctionCall) -> tuple[Expr, list[Expr]]:
+        routine = self.scope.routine(node, len(node.arguments))
+        if routine.main and not routine.plain:
+            raise self.stop(f"calls itself (`{node.name}`) with pointers", node)
+        values = []
+        for parameter, argument in zip(routine.parameters, node.arguments, strict=False):
+            if parameter.type.kind == "a" and argument.type.kind == "a" and argument.type.length is None:
+                self._check_pointer(argument)
+            values.append(self.convert(self.value(argument), parameter.type, node=node, final=True))
+        t = node.type if node.type.kind == "o" else routine.returns
+        name = self.scope.request(routine) if not routine.main else routine.name
+        return Expr(call(name, *values), t, truth=t.kind == "b"), []
+
+    def _check_pointer(self, argument: Expression) -> None:
+        self.value(argument)
+
+    def _library(self, name: str, arguments: Sequence[Expression], node: FunctionCall) -> Expr:
+        if node.through is not None:
+            raise self.stop(f"calls `.{node.name}`", node)
+        if name in ("PyInt_AsLong", "import_array", "_import_array"):
+            return Expr(ast.Constant(None), OBJECT)
+        short = name.removeprefix("__builtin_").removeprefix("std::")
+        if math_function(name) is None and short not in ("min", "max", "clamp", "nan", "nanf"):
+            raise self.stop(f"calls `{short}`, which comes from C", node)
+        return super()._library(name, arguments, node)
+
+    # -- statements ---------------------------------------------------------------------------------
+
+    def _local(self, node: Declare) -> Lines:
+        t = node.symbol.type
+        variable = self.variables.get(node.symbol) or self._declared(node.symbol)
+        if t.kind == "a" and t.length is not None:
+            return [assign(variable.name, zero(t))]
+        return []
+
+    def _raise(self, node: Raise) -> Lines:
+        if node.message is None:
+            return [ast.Raise(ast.Name(node.exception))]
+        return [ast.Raise(call(node.exception, *([ast.Constant(node.message)] if node.message else [])))]
+
+    def _parallel(self, node: ParallelAssignment) -> Lines:
+        places = [self.place(a.place) for a in node.assignments]
+        pairs = zip(node.assignments, places, strict=True)
+        values = [self.convert(self.value(a.value), p.type, node=a.value) for a, p in pairs]
+        return [assign(ast.Tuple([p.node for p in places]), ast.Tuple([v.node for v in values]))]
+
+    def _unpack(self, node: Unpack) -> Lines:
+        places = [self.place(target).node for target in node.targets]
+        return [assign(ast.Tuple(places), self.settled(node.value))]
+
+    def _dynamic_statement(self, node: DynamicStatement) -> Lines:
+        values = [self.settled(operand) for operand in node.operands]
+        if values and self.in_lists(values[0].type) and node.template.endswith("= {}"):
+            return self._fill(node, values)
+        text = node.template.format(*(f"__{n}" for n in range(len(values)))) if values else node.template
+        line = ast.parse(text).body[0]
+        return [_Filled([v.node for v in values]).visit(line)]
+
+    def _fill(self, node: DynamicStatement, values: list[Expr]) -> Lines:
+        """``a[:] = x``: one number into every element of a list."""
+        target = node.template.removesuffix(" = {}")
+        *parts, item = values
+        if ", " in target or parts[0].type.of is None or not parts[0].type.of.arithmetic:
+            raise self.stop(f"fills a part of an array: `{self.brief(node)}`", node)
+        part = python(target, *parts)
+        if item.type.arithmetic:
+            item = self.convert(item, parts[0].type.of)
+            return [assign(part, python("[{}] * len({})", item, part))]
+        return [assign(part, item)]
+
+    def _for_each(self, node: ForEach) -> Lines:
+        iterable = self.settled(node.iterable)
+        if node.iterable.type.kind in "?":
+            self.scope.check_type(node.iterable.type, node.iterable)
+        places = [self.place(target).node for target in node.targets]
+        target = places[0] if len(places) == 1 else ast.Tuple(places)
+        lines = self._looped([], lambda: self._suite(node.body))
+        return [ast.For(target, iterable.node, lines, self._otherwise(node))]
+
+    def _otherwise(self, node: ForEach | While | CountedFor) -> Lines:
+        return self._suite(node.otherwise) if node.otherwise is not None else []
+
+    def _while(self, node: While) -> Lines:
+        *before, loop = super()._while(node)
+        loop.orelse = self._otherwise(node)  # type: ignore[attr-defined]
+        return [*before, loop]
+
+    def _counted(self, node: CountedFor) -> Lines:
+        *before, loop = super()._counted(node)
+        loop.orelse = self._otherwise(node)  # type: ignore[attr-defined]
+        return [*before, loop]
+
+    _EXPRESSIONS: ClassVar[dict[type[Node], Callable[..., Expr]]] = {
+        **ExpressionWriter._EXPRESSIONS,
+        Aggregate: _braced,
+        Binary: _binary,
+        Conditional: _conditional,
+        Constant: _constant,
+        Convert: _convert,
+        Dynamic: _dynamic,
+        Element: _element,
+        Length: _length,
+        Logical: _logical,
+        Name: _name,
+    }
+    _STATEMENTS: ClassVar[dict[type[Node], Callable[..., Lines]]] = {
+        **PythonWriter._STATEMENTS,
+        CountedFor: _counted,
+        DynamicStatement: _dynamic_statement,
+        ForEach: _for_each,
+        ParallelAssignment: _parallel,
+        Raise: _raise,
+        Unpack: _unpack,
+        While: _while,
+    }
+
+
+def _bare(e: Expression) -> Expression:
+    while isinstance(e, Convert):
+        e = e.value
+    return e
+
+
+def _end_of(comparison: Binary | Logical) -> Expression | None:
+    """The last operand of ``a < b``, or of ``a < b < c``."""
+    while isinstance(comparison, Logical):
+        last = comparison.right
+        if not isinstance(last, Binary | Logical):
+            return None
+        comparison = last
+    return _bare(comparison.right) if comparison.compares else None
+
+
+class _Filled(ast.NodeTransformer):
+    """Puts expressions in the places of ``__0``, ``__1``."""
+
+    def __init__(self, parts: Sequence[ast.expr]) -> None:
+        self.parts = parts
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.parts[int(node.id[2:])] if node.id.startswith("__") and node.id[2:].isdigit() else node
