@@ -30,6 +30,6 @@ from .native import (
     this_level as this_level,
     vector_math as vector_math,
 )
-from .operands import Plain as Plain, plan_operands as plan_operands
+from .operands import Plain as Plain, plan_operands as plan_operands, several as several
 from .parameter_roles import resolved as resolved
 from .portable import Portable as Portable, is_first as is_first, stored_cell as stored_cell

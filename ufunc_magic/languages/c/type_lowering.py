@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from ...cells import several
 from ...ir import FUNCTION, INT, CType, array_of, from_number, named_type
 from ...model import Member
 from .declarations import Declaration, DeclaredTypes, Mark
@@ -19,9 +20,6 @@ AUTO = CType("?", name="auto")
 UNKNOWN = CType("?")
 
 _COMPLEX = re.compile(r"(?:::)?(?:\w+::)*complex\s*<(.*)>", re.S)
-_SEVERAL = re.compile(
-    r"(?:::)?(?:std::)?(?:(?:pair|tuple)\s*<(?P<types>.*)>|array\s*<(?P<type>.*?),\s*(?P<count>[2-9])\s*>)", re.S
-)
 
 
 class Declared(NamedTuple):
@@ -134,16 +132,4 @@ class TypeReader:
 
     def parts(self, spelling: str) -> tuple[CType, ...]:
         """The types in a result of several values, ``std::pair`` or its like; empty for another."""
-        match = _SEVERAL.fullmatch(spelling.strip())
-        if match is None:
-            return ()
-        if match["count"]:
-            return (self.named(match["type"].strip()),) * int(match["count"])
-        parts, depth = [""], 0
-        for char in match["types"]:
-            depth += {"<": 1, ">": -1}.get(char, 0)
-            if char == "," and not depth:
-                parts.append("")
-            else:
-                parts[-1] += char
-        return tuple(self.named(" ".join(part.split())) for part in parts) if len(parts) > 1 else ()
+        return tuple(self.named(" ".join(part.split())) for part in several(spelling))
