@@ -29,6 +29,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("serialize",),
     ("guard",),
     ("codegen", "forms"),
+    ("shortcuts",),
     ("compilers",),
     ("ir",),
     ("runtime",),
@@ -40,6 +41,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
 WORKER = ("runtime", "store", "model")
 NEEDS_A_COMPILER = (
     "compilers",
+    "shortcuts",
     "languages",
     "cells",
     "codegen",

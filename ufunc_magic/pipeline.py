@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from . import cells, runtime, store
+from . import runtime, shortcuts, store
 from .cells import Language
 from .languages import language as language_named, language_of
 from .model import (
@@ -102,7 +102,7 @@ def build(
     source = _readable(source, language=chosen, name=name)
     seconds: dict[str, float] = {}
     with _timed(seconds, "key"):
-        key = chosen.key(source, options=options)
+        key = _key(chosen, source, options=options)
     with runtime.lock_of(f"build {key}"):  # of threads that have the same cell one compiles
         cache, place = store.default(), CellPlace(name, first_line)
         if not options.force and (known := _remembered_build(key)):
@@ -113,7 +113,7 @@ def build(
         with _timed(seconds, "load"):
             hit = None if options.force else cache.find(key) or cache.find(first)
             entry, inputs = hit or (None, None)
-            stored = cells.stored_cell(entry) if entry else None
+            stored = shortcuts.stored_cell(entry) if entry else None
             if stored and not chosen.can_run(stored, options):
                 stored = None
         if entry is None or stored is None:
@@ -125,7 +125,7 @@ def build(
                 since = store.creation_time(folder)
                 if guarded:
                     guard.begin()
-                cell = chosen.first_compiler()(source, options=options, name=name, folder=folder)
+                cell = _compile_first(chosen)(source, options=options, name=name, folder=folder)
                 inputs = store.stamp(cell.files_read, since=since)
             object_code = replace(cell.object_code, options=options.changed(), first_line=first_line)
             cell = replace(cell, object_code=object_code)
@@ -137,7 +137,7 @@ def build(
                 cell = cell.noted(guard.untried(options))
             # Last, for who tries it out may leave functions out.
             cell = replace(cell, object_code=with_contract(cell.object_code))
-            address = first if cells.is_first(cell.object_code) else key
+            address = first if shortcuts.is_first(cell.object_code) else key
             again, record = options.force or bool(entry), cell.to_record()
             entry = cache.publish_inputs(address, inputs, record=record, code=cell.object_code.code, replace=again)
         else:
@@ -146,8 +146,8 @@ def build(
         doing("loading")
         with _timed(seconds, "load"):
             loaded = _loaded(cell, entry.library, place=place)
-        if cells.is_first(cell.object_code):
-            loaded.loaded.complete = cells.Portable(key, chosen, cell, options)
+        if shortcuts.is_first(cell.object_code):
+            loaded.loaded.complete = shortcuts.Portable(key, chosen.compile, cell, options)
         result = replace(
             loaded,
             cached="compile" not in seconds,
@@ -174,6 +174,17 @@ def _remember_build(key: str, inputs: store.Inputs | None, result: Build) -> Non
         _builds[key] = inputs, result
 
 
+def _compile_first(language: Language) -> Callable[..., CompiledCell]:
+    """What compiles a new cell: the language's own way for a first object, unless shortcuts are turned off."""
+    return language.compile if shortcuts.is_plain() else language.first_compiler()
+
+
+def _key(language: Language, source: str, *, options: Options) -> str:
+    """The cell's key; what shortcuts have made is no result of the plain road."""
+    key = language.key(source, options=options)
+    return store.key([key, "plain"]) if shortcuts.is_plain() else key
+
+
 def _first_key(key: str) -> str:
     return store.key([key, "this CPU", *runtime.cpu_features()])
 
@@ -192,7 +203,7 @@ def files_of(source: str, *, language: str, options: Options, name: str) -> tupl
         As `build`.
     """
     chosen, cache = language_named(language), store.default()
-    key = chosen.key(_readable(source, language=chosen, name=name), options=options)
+    key = _key(chosen, _readable(source, language=chosen, name=name), options=options)
     hit = cache.find(key) or cache.find(_first_key(key))
     if hit is None:
         build(source, language=language, options=options, name=name)
@@ -354,7 +365,7 @@ class CompiledBuild(Build):
 
 def _loaded(cell: CompiledCell, library: Path, *, place: CellPlace) -> CompiledBuild:
     try:
-        with runtime.opening(cell.object_code):
+        with runtime.lock_code(cell.object_code):
             opened = load(cell.object_code, library, place=place, report_data=cell.report_data)
             result = CompiledBuild(opened.loaded, opened.name, notes=opened.notes, first_line=opened.first_line)
             runtime.adopt(result)
@@ -482,7 +493,7 @@ def _compiler_texts(code: ObjectCode) -> CompilerTexts:
 
         def again(more: Sequence[str]) -> CompiledCell:
             # By the name it was compiled under: its lines are known by it.  And for the same CPUs.
-            compile_cell = language.first_compiler() if cells.is_first(code) else language.compile
+            compile_cell = language.first_compiler() if shortcuts.is_first(code) else language.compile
             arguments = replace(options, compile_args=(*options.compile_args, *more))
             return compile_cell(code.source, options=arguments, name=code.name, folder=folder)
 

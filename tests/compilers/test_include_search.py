@@ -113,7 +113,7 @@ def test_compiler_reports_what_it_reads(
     (tree / "late").mkdir()
     tool, flags = compilers.find(), ["-O0", "-Ilate" if "late/c.h" in absent else "-O0", "-Iinc"]
     output = tree / "scratch" / "unit.o"
-    compilers.compile_object(tool, text, output=output, flags=flags, name="cell", cell=text)
+    compilers.compile_object(tool, text, compilers.UnitOrigin("cell", text), output=output, flags=flags)
     read = compilers.files_read(tool, text, folder=tree / "scratch", flags=flags)
     assert {os.path.relpath(path) for path in read.files} == files
     assert absent <= {os.path.relpath(path) for path in read.absent}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import functools
 import os
 import re
 import shutil
@@ -22,11 +23,11 @@ from support import replace_name, wait_until
 from ufunc_magic import compilers
 from ufunc_magic.compilers import (
     Description,
-    LargeUnit,
     Toolchain,
+    UnitOrigin,
     base_flags,
     base_link,
-    compile_in_parts,
+    compile_object,
     compile_shared,
     describe,
     description,
@@ -34,6 +35,7 @@ from ufunc_magic.compilers import (
     find,
     preprocess,
     processes,
+    run_jobs,
 )
 from ufunc_magic.compilers.description import examine, read_description
 from ufunc_magic.model import CompileError, LinkError, ToolchainError
@@ -299,7 +301,7 @@ def test_promised_vector_functions_link_in_every_width(tmp_path):
     calls = " ".join(re.sub(r"void (\w+)\(void\);", r"\1();", line) for line in lines)
     source = "\n".join(lines) + f"\n{PUBLIC}void f(void) {{ {calls} }}\n"
     link = [*base_link(gcc, environ={}), "-l:libmvec.so.1"]
-    compile_shared(gcc, source, output=tmp_path / "a.so", flags=base_flags(gcc), link=link, name=NAME, cell="")
+    compile_shared(gcc, source, UnitOrigin(NAME, ""), output=tmp_path / "a.so", flags=base_flags(gcc), link=link)
 
 
 @needs_gcc
@@ -357,12 +359,11 @@ def build(compiler: Toolchain, tmp_path: Path):
         warned = compile_shared(
             compiler,
             source,
+            UnitOrigin(NAME, cell),
             output=output,
             flags=[*base_flags(compiler, environ={}), *flags],
             link=[*link, *base_link(compiler, environ={})],
             extra_sources=extra,
-            name=NAME,
-            cell=cell,
         )
         return warned, ctypes.CDLL(str(output))
 
@@ -496,7 +497,7 @@ def test_a_compiler_that_hangs_is_ended_with_all_it_started(tmp_path, monkeypatc
     hanging = find(environ={"CC": str(program(tmp_path, "gcc", SLEEPER)), "PATH": os.environ["PATH"]})
     before = leftovers()
     with pytest.raises(ToolchainError, match=r"did not finish within 0\.3 seconds"):
-        compile_shared(hanging, "", output=tmp_path / "a.so", flags=(), name=NAME, cell="")
+        compile_shared(hanging, "", UnitOrigin(NAME, ""), output=tmp_path / "a.so", flags=())
     assert wait_until(lambda: leftovers() == before)
 
 
@@ -506,7 +507,7 @@ def test_an_interrupt_ends_the_compiler_with_all_it_started(tmp_path):
     before = leftovers()
     interrupting = interrupt_when_asleep()
     with pytest.raises(KeyboardInterrupt):
-        compile_shared(hanging, "", output=tmp_path / "a.so", flags=(), name=NAME, cell="")
+        compile_shared(hanging, "", UnitOrigin(NAME, ""), output=tmp_path / "a.so", flags=())
     interrupting.join()
     assert wait_until(lambda: leftovers() == before)
 
@@ -516,9 +517,10 @@ def test_an_interrupt_ends_the_compilers_of_all_parts(tmp_path):
     hanging = find(environ={"CC": str(program(tmp_path, "gcc", SLEEPER)), "PATH": os.environ["PATH"]})
     before = leftovers()
     interrupting = interrupt_when_asleep()
-    units = [LargeUnit("", tmp_path / "a.o", 2, 5, ())] * 9
+    compile_part = functools.partial(compile_object, hanging, "", UnitOrigin(NAME, ""), flags=())
+    jobs = [functools.partial(compile_part, output=tmp_path / f"{n}.o") for n in range(9)]
     with pytest.raises(KeyboardInterrupt):
-        compile_in_parts(hanging, units, output=tmp_path / "a.so", flags=(), name=NAME, cell="")
+        run_jobs(tmp_path, jobs, lambda place: None)
     interrupting.join()
     assert wait_until(lambda: leftovers() == before)
 
@@ -528,8 +530,8 @@ def test_what_zig_builds_once_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", str(tmp_path))
     zig = str(program(tmp_path, "zig", f"#!/bin/sh\nuntil [ -e {tmp_path}/o ]; do sleep 0.01; done\n"))
     with ThreadPoolExecutor(1) as pool:
-        done = pool.submit(processes.finished, [zig, "c++", "-shared"], "")
-        while not (words := processes.how_far()):
+        done = pool.submit(processes.run_command, [zig, "c++", "-shared"], "")
+        while not (words := processes.describe_progress()):
             assert not done.done()
         (tmp_path / "o" / "one").mkdir(parents=True)
     assert words == "zig builds its C++ library, once"
@@ -541,9 +543,12 @@ def test_the_first_part_that_fails_ends_the_others(tmp_path):
     script = f"#!/bin/sh\n{knows_no_steps}\n{waits}\necho '<stdin>:1:1: error: wrong' >&2\nexit 1\n"
     tool = find(environ={"CC": str(program(tmp_path, "gcc", script)), "PATH": os.environ["PATH"]})
     before = leftovers()
-    units = [LargeUnit(text, tmp_path / "a.o", 2, 5, ()) for text in ("wrong\n", *["right\n"] * 9)]
+    compile_part = functools.partial(
+        compile_object, tool, origin=UnitOrigin(NAME, ""), output=tmp_path / "a.o", flags=()
+    )
+    jobs = [functools.partial(compile_part, text) for text in ("wrong\n", *["right\n"] * 9)]
     with pytest.raises(CompileError, match="wrong"):
-        compile_in_parts(tool, units, output=tmp_path / "a.so", flags=(), name=NAME, cell="")
+        run_jobs(tmp_path, jobs, lambda place: None)
     assert leftovers() == before
 
 
@@ -552,7 +557,7 @@ def test_a_compiler_that_dies_is_an_error_with_its_last_words(tmp_path):
     dying = program(tmp_path, "gcc", "#!/bin/sh\necho 'virtual memory exhausted' >&2\nkill -9 $$\n")
     with pytest.raises(CompileError, match=r"killed by signal 9.\nvirtual memory exhausted"):
         compile_shared(
-            find(environ={"CC": str(dying), "PATH": ""}), "", output=tmp_path / "a.so", flags=(), name=NAME, cell=""
+            find(environ={"CC": str(dying), "PATH": ""}), "", UnitOrigin(NAME, ""), output=tmp_path / "a.so", flags=()
         )
 
 
@@ -581,7 +586,7 @@ def test_temporary_files_stay_in_the_folder_of_the_output(tmp_path):
     spy = program(tmp_path, "gcc-1", f'#!/bin/sh\necho "$TMPDIR" > {listing}\nexec gcc "$@"\n')
     gcc = find(environ={"CC": str(spy), "PATH": os.environ["PATH"]})
     (tmp_path / "work").mkdir()
-    compile_shared(gcc, "int x;", output=tmp_path / "work" / "a.so", flags=base_flags(gcc), name=NAME, cell="int x;")
+    compile_shared(gcc, "int x;", UnitOrigin(NAME, "int x;"), output=tmp_path / "work" / "a.so", flags=base_flags(gcc))
     assert listing.read_text().strip() == str(tmp_path / "work")
     assert "a.so" in os.listdir(tmp_path / "work")  # with the steps' own files, which go with the folder
 

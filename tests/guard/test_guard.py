@@ -679,7 +679,7 @@ def test_a_sanitizer_that_does_not_start_is_an_error_with_a_remedy(
 def test_compiler_without_sanitizers_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     from ufunc_magic.guard import sanitize
 
-    monkeypatch.setattr(sanitize.toolchain, "printed", lambda command: "libasan.so\n")
+    monkeypatch.setattr(sanitize.compilers, "read_output", lambda command: "libasan.so\n", raising=False)
     with pytest.raises(um.ToolchainError, match="apt install gcc"):
         um.compile_c("double s0(double x) { return x; }", sanitize=True, force=True)
 

@@ -207,8 +207,8 @@ def test_an_interrupt_ends_the_compilers_of_all_threads_of_a_build(tmp_path: Pat
     others = []
 
     def build() -> None:
-        with ThreadPoolExecutor(1) as pool, processes.together(tmp_path):
-            others.append(pool.submit(processes.finished, command, "", tmp_path))
+        with ThreadPoolExecutor(1) as pool, processes.end_on_error(tmp_path):
+            others.append(pool.submit(processes.run_command, command, "", tmp_path))
             assert wait_until(note.exists)
             raise KeyboardInterrupt
 
@@ -230,8 +230,8 @@ def test_a_compiler_that_a_thread_of_an_interrupted_build_is_starting_ends_too(
             interrupted.wait()
 
     def build(pool: ThreadPoolExecutor) -> None:
-        with processes.together(tmp_path):
-            others.append(pool.submit(processes.finished, ["/bin/sleep", "1000"], "", tmp_path))
+        with processes.end_on_error(tmp_path):
+            others.append(pool.submit(processes.run_command, ["/bin/sleep", "1000"], "", tmp_path))
             starting.wait()
             raise KeyboardInterrupt
 
@@ -258,7 +258,7 @@ def test_an_interrupt_while_a_process_starts_comes_when_it_can_be_ended(
 
     monkeypatch.setattr(subprocess, "Popen", Interrupted)
     with pytest.raises(KeyboardInterrupt):
-        processes.finished(["/bin/sleep", "1000"], "", tmp_path)
+        processes.run_command(["/bin/sleep", "1000"], "", tmp_path)
     assert [p.returncode for p in started] == [-signal.SIGKILL]
 
 

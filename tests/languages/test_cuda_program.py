@@ -221,7 +221,7 @@ def test_a_program_that_is_stopped_is_gone() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        compilers.run_shown("import os, time; print(os.getpid(), flush=True); time.sleep(1000)", [], show=stop)
+        compilers.run_and_show("import os, time; print(os.getpid(), flush=True); time.sleep(1000)", [], show=stop)
     with pytest.raises(ProcessLookupError):
         os.kill(pids[0], 0)
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import ufunc_magic as um
+from ufunc_magic import compilers
 from ufunc_magic.compilers import GENERATED, places, read_linker, toolchain
 from ufunc_magic.compilers.diagnostics import read_compiler
 from ufunc_magic.compilers.hints import advise_in_cython
@@ -26,6 +27,7 @@ from Cython.Compiler import Errors, Main, Options, Pipeline
 from Cython.Compiler.StringEncoding import EncodedString
 
 from ufunc_magic.languages.cython import _private, cython_errors as faults, cython_unit
+from ufunc_magic.shortcuts import driver_programs
 
 pytestmark = pytest.mark.cython
 
@@ -578,13 +580,14 @@ def test_a_cell_whose_c_is_wrong_is_compiled_twice(monkeypatch: pytest.MonkeyPat
     cell = 'cdef extern from *:\n    """\n    #define twice(x) (2 * y)\n    """\n    double twice(double)\n\n'
     cell += "def f(double x):\n    return twice(x)\n\ndef g(double x):\n    return x + 1\n"
     units: list[str] = []
-    compiled = toolchain.finished
+    run_command = compilers.run_command
 
     def counting(command: Sequence[str], text: str, *arguments: Any, **keywords: Any) -> Any:
         units.extend(["unit"] * ("PyInit_" in text))
-        return compiled(command, text, *arguments, **keywords)
+        return run_command(command, text, *arguments, **keywords)
 
-    monkeypatch.setattr(toolchain, "finished", counting)
+    monkeypatch.setattr(driver_programs, "run_command", counting)
+    monkeypatch.setattr(toolchain, "run_command", counting)
     with pytest.raises(um.CompileError, match="undeclared"):
         um.compile_cython(cell)
     assert len(units) == 2

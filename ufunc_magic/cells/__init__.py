@@ -14,7 +14,6 @@ say what the object code holds.
 `parameter_roles`    which parameter is an input, an output or a size: by the comment, or by what the body does
 `operands`           functions to ufunc signatures, and why a function stays plain
 `native`             flags by what a text uses, SIMD math, the driver's object
-`portable`           the object for every CPU, after the one for this CPU that a cell gets first
 `function_entries`   the one place that makes `CellFunction` of signatures, loops and Python forms
 ===================  ==================================================================================
 """

@@ -25,11 +25,9 @@ from .native import (
     driver as driver,
     narrow as narrow,
     plan_unit as plan_unit,
+    sound_copies as sound_copies,
     target as target,
-    this_cpu_flags as this_cpu_flags,
-    this_level as this_level,
     vector_math as vector_math,
 )
 from .operands import Plain as Plain, plan_operands as plan_operands, several as several
 from .parameter_roles import resolved as resolved
-from .portable import Portable as Portable, is_first as is_first, stored_cell as stored_cell

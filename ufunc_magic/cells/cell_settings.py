@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from .. import codegen, compilers
+from .. import codegen, compilers, shortcuts
 from ..compilers import GENERATED
 from ..model import CellFunction, CompileError, Diagnostic, FilesRead, ObjectCode, Options, ParseError, Unit, line_mark
 from . import native, ufunc_comment
@@ -99,8 +99,8 @@ class CellBuild:
             "flags": self.flags,
             "link": self.link,
             "extra_sources": [*sources, *self.options.src],
-            "name": self.name,
-            "cell": self.source,
+            "origin": compilers.UnitOrigin(self.name, self.source),
+            "run": shortcuts.run_programs,
         }
 
     def compiled_in_parts(
@@ -112,13 +112,13 @@ class CellBuild:
         """
         o, parts = self.options, translation.parts
         # What the user says of a unit may mean all of it.
-        if not parts or self.tool.kind != "gcc" or o.src or o.compile_args or _OF_A_UNIT.search(self.source):
+        whole = o.src or o.compile_args or _OF_A_UNIT.search(self.source)
+        if not parts or self.tool.kind != "gcc" or whole or shortcuts.is_plain():
             return None
-        count, flags = len(translation.instances), self.flags
-        unit = compilers.LargeUnit(translation.text, library.with_suffix(".o"), parts, count, flags)
-        arguments = self.arguments(library.name, *objects)
+        unit = shortcuts.LargeUnit(translation.text, parts, len(translation.instances), self.flags)
+        origin = compilers.UnitOrigin(self.name, self.source)
         with contextlib.suppress(CompileError):
-            return compilers.compile_in_parts(self.tool, [unit], **arguments)
+            return shortcuts.compile_in_parts(self.tool, unit, origin, output=library, link=self.link, objects=objects)
         return None
 
     @property

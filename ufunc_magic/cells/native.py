@@ -7,7 +7,6 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +55,7 @@ def plan_unit(
     floats : bool
         A function of libm may be called by its double's name and mean float's.
     """
-    flags = list(_sound_copies(description)) if options.arch == "native" else []
+    flags = list(sound_copies(description))
     if description.machine == "aarch64" and description.gcc >= 15:
         flags.append("-Wno-experimental-fmv-target")  # it warns of each clone for SVE, and heeds no pragma
     if words & _ENVIRONMENT or fenv:
@@ -91,71 +90,8 @@ def plan_unit(
     return UnitPlan(tuple(flags), math=replace(math, functions=simd))
 
 
-#: What a CPU of each of the x86-64 psABI's levels has beside the level below, as Linux calls it.
-_LEVELS = {
-    3: "avx avx2 bmi1 bmi2 f16c fma abm movbe xsave cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3",
-    4: "avx512f avx512bw avx512cd avx512dq avx512vl",
-}
-
-
-@cache
-def this_level() -> int:
-    """The level of this CPU, 2 for all below the third; 0 where units have no clones for levels."""
-    if not sys.platform.startswith("linux") or runtime.here().machine != "x86_64":
-        return 0
-    try:
-        flags = set(re.findall(r"(?m)^flags\s*:(.*)", Path("/proc/cpuinfo").read_text())[0].split())
-    except (OSError, IndexError):
-        return 0
-    return 2 + (flags >= set(_LEVELS[3].split())) + (flags >= set(f"{_LEVELS[3]} {_LEVELS[4]}".split()))
-
-
-#: A text in which one of these stands may ask for which CPU it is compiled, say so itself, or hold instructions.
-_NAMES_A_CPU = re.compile(
-    r"__|##|%:%:|FP_FAST_|\b_Pragma\b|\basm\b|(?:#|%:|\?\?=)\s*pragma|"
-    r"(?:#|%:|\?\?=)\s*include(?!\s*<(?:assert|complex|ctype|float|inttypes|iso646|limits|math|stdalign|stdarg|stdbool|"
-    r"stddef|stdint|stdio|stdlib|stdnoreturn|string|tgmath|time|wchar|wctype)\.h>)"
-)
-
-
-#: Types of integers, and of the other numbers; ``for (int i = 0;`` only counts.
-_COUNTS = re.compile(r"\bfor\s*\(\s*(?:int|long|size_t)\s+(\w+)\s*=\s*\d+\s*;")
-_INTEGERS = re.compile(
-    r"\b(?:int|long|short|char|unsigned|signed|bool|_Bool|enum|typeof|auto|register|\w+_t)\b|\b(?:static|const)\s+\w+\s*[=;,]"
-)
-_OTHERS = re.compile(r"\b(?:double|float|complex|_Complex|_Float\w+|_Decimal\w+|<\s*(?:tg)?math\.h)\b")
-
-
-def this_cpu_flags(tool: compilers.Toolchain, source: str, options: Options) -> tuple[str, ...]:
-    """What a unit is compiled with for CPUs like this one alone.
-
-    To change the target for one function takes gcc a fifth of its instructions.  Where no line of the cell can see the
-    difference, the whole unit has the target, and ``-ffp-contract`` keeps rounding what it is in the portable object,
-    where loops have FMA and nothing else has.  The attribute for that loses ``-fno-strict-aliasing`` in gcc 11.
-    """
-    level = this_level()
-    sees = options.compile_args or options.fast_math or options.cplus or _NAMES_A_CPU.search(source)
-    description = compilers.describe(tool)
-    if sees or level < 3 or description.gcc < 12 or _may_truncate(source):
-        return (f"-D__UFM_LEVEL={level}",)
-    by_options = (f"-march=x86-64-v{level}", "-ffp-contract=off", f"-D__UFM_LEVEL={0 if options.strict else 1}")
-    return (*by_options, *_sound_copies(description))
-
-
-def _may_truncate(source: str) -> bool:
-    """Whether a text may make an integer of another number, and a number of that again.
-
-    gcc makes ``trunc()`` of ``(double)(int)x`` where the CPU has an instruction for it, which keeps a zero's sign.
-    """
-    counters = set(_COUNTS.findall(source))
-    less = _COUNTS.sub("", source)
-    if any(re.search(rf"\b{counter}\s*[-+*/%&|^]?=(?!=)", less) for counter in counters):
-        return True
-    return bool(_INTEGERS.search(less) and _OTHERS.search(less))
-
-
-def _sound_copies(description: compilers.Description) -> tuple[str, ...]:
-    """Flags for units that have AVX-512 throughout.
+def sound_copies(description: compilers.Description) -> tuple[str, ...]:
+    """Flags of units with AVX-512, in one of their loops or throughout.
 
     gcc 12.2 fills 64 bytes with what stands in the first 16 of a constant that ends in zeros: ``memcpy(to, text, 64)``.
     """
@@ -214,7 +150,9 @@ def _compiled_once(tool: compilers.Toolchain, text: str, *, flags: Sequence[str]
     cache = store.default()
     entry = cache.get(entry_key)
     if entry is None:
-        compilers.compile_object(tool, text, output=output, flags=flags, name=output.stem, cell=text, reported=False)
+        compilers.compile_object(
+            tool, text, compilers.UnitOrigin(output.stem, text), output=output, flags=flags, reported=False
+        )
         cache.publish(entry_key, record=b"", code=output.read_bytes())
         return output
     return entry.copy_to(output)

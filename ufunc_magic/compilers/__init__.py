@@ -4,12 +4,10 @@ The room takes a translation unit with options, and returns a library or raises 
 cell.
 
 ``discovery`` finds compilers and the options that they need; ``description`` asks a compiler for its version and
-features; ``toolchain`` compiles and links, through ``processes``, which starts all programs; ``steps`` runs a driver's
-programs without the driver, ``standing_by`` starts a compiler before it is needed, ``stand_ins`` makes small libraries
-that the linker reads in place of the C library.  ``diagnostics`` parses the messages of compilers and linkers,
-``hints`` adds remedies, ``line_map`` maps messages about Cython's C code to the lines of the cell; ``compiler_texts``
-has the assembly and the remarks for ``--show``.  ``include_search`` lists the files that compilers read, for the cache;
-``doctor`` shows the state of this machine.
+features; ``toolchain`` compiles and links, through ``processes``, which starts all programs.  ``diagnostics`` parses
+the messages of compilers and linkers, ``hints`` adds remedies, ``line_map`` maps messages about Cython's C code to the
+lines of the cell; ``compiler_texts`` has the assembly and the remarks for ``--show``.  ``include_search`` lists the
+files that compilers read, for the cache; ``doctor`` shows the state of this machine.
 """
 
 import lazy_loader

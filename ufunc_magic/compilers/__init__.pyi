@@ -15,6 +15,8 @@ from .discovery import (
     base_link as base_link,
     find as find,
     find_all as find_all,
+    is_launched as is_launched,
+    language_flags as language_flags,
     library_flags as library_flags,
 )
 from .doctor import Diagnosis as Diagnosis, Finding as Finding, diagnose as diagnose
@@ -31,21 +33,28 @@ from .include_search import (
     search_path as search_path,
 )
 from .line_map import places as places
-from .precompiled import can_precompile as can_precompile, including as including, precompile as precompile
 from .processes import (
-    how_far as how_far,
-    printed as printed,
+    Done as Done,
+    Process as Process,
+    count_functions as count_functions,
+    describe_progress as describe_progress,
+    end_on_error as end_on_error,
+    end_process as end_process,
+    read_output as read_output,
+    run_and_show as run_and_show,
+    run_command as run_command,
+    run_jobs as run_jobs,
     run_python as run_python,
-    run_shown as run_shown,
+    start_process as start_process,
     start_python as start_python,
-    together as together,
 )
-from .standing_by import stand_by as stand_by, started_ahead as started_ahead
 from .toolchain import (
-    LargeUnit as LargeUnit,
-    compile_in_parts as compile_in_parts,
+    Runner as Runner,
+    UnitOrigin as UnitOrigin,
     compile_object as compile_object,
     compile_shared as compile_shared,
+    continue_lto as continue_lto,
     link_shared as link_shared,
     preprocess as preprocess,
+    run_driver as run_driver,
 )

@@ -14,7 +14,7 @@ from .. import store
 from ..ir import is_float_function, vector_functions
 from ..model import ToolchainError
 from .discovery import Toolchain, language_flags
-from .processes import finished
+from .processes import run_command
 
 #: Variables that add folders to a compiler's search for headers.
 SEARCH_VARIABLES = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH")
@@ -115,9 +115,9 @@ def describe(toolchain: Toolchain) -> Description:
 def examine(toolchain: Toolchain) -> Description:
     """Ask the compiler what it is and what it makes code for; errors as of `describe`."""
     command = [*toolchain.command, "-E", "-dM", "-v", "-fopenmp", *language_flags(toolchain)]
-    done = finished(command, _PROBE)
+    done = run_command(command, _PROBE)
     if done.status:  # a compiler without OpenMP may refuse the option
-        done = finished([word for word in command if word != "-fopenmp"], _PROBE)
+        done = run_command([word for word in command if word != "-fopenmp"], _PROBE)
     if done.status:
         last = done.messages.strip().rpartition("\n")[2][:200]
         last = last or (f"killed by signal {-done.status}" if done.status < 0 else f"exit status {done.status}")

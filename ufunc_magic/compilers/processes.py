@@ -18,7 +18,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from .. import store
@@ -28,6 +28,13 @@ from ..model import ToolchainError, UfuncMagicError
 PATIENCE = 600.0
 
 Job = TypeVar("Job")
+
+#: Bytes of messages that are read, from the start and from the end: twenty errors of templates are less.
+_MOST_WORDS = 1 << 19
+#: What would move a terminal's cursor, in a message that is none.
+_NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffd]+")
+#: A compiler that has been started.
+Process = subprocess.Popen[bytes]
 
 
 @dataclass(frozen=True)
@@ -44,15 +51,40 @@ class Done:
     before: str = ""
 
 
-#: Bytes of messages that are read, from the start and from the end: twenty errors of templates are less.
-_MOST_WORDS = 1 << 19
-#: What would move a terminal's cursor, in a message that is none.
-_NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffd]+")
-#: A compiler that has been started.
-Process = subprocess.Popen[bytes]
+@dataclass
+class _Work:
+    """The processes of this Python that are under way.
+
+    Attributes
+    ----------
+    running : dict
+        Compilers of all threads, with the folders that they work in.
+    ended : set
+        Folders of builds that were interrupted.
+    progress : dict
+        For each folder in which parts of a cell are compiled, how many functions are ready, and of how many.
+    programs : dict
+        Processes of `start_python`, with the process that started each.
+    """
+
+    running: dict[Process, pathlib.Path | None] = field(default_factory=dict)
+    ended: set[pathlib.Path | None] = field(default_factory=set)
+    progress: dict[pathlib.Path, tuple[float, int]] = field(default_factory=dict)
+    programs: dict[Process, int] = field(default_factory=dict)
+
+    def end_folder(self, folder: pathlib.Path, *, and_later: bool = True) -> None:
+        """End what works in ``folder``; the threads that start it see it fail."""
+        if and_later:
+            self.ended.add(folder)
+        for process, where in list(self.running.items()):
+            if where == folder and process.poll() is None:
+                _kill(process)
 
 
-def finished(
+_work = _Work()
+
+
+def run_command(
     command: Sequence[str],
     text: str,
     folder: pathlib.Path | None = None,
@@ -70,8 +102,8 @@ def finished(
     folder : pathlib.Path
         Where it works and leaves its temporary files; an interrupt ends all that works there.
     then : sequence of commands
-        What to run after it, without input, until one fails.  A command that ends in ``"--"`` runs beside the one
-        before it, reads what that one writes, and is not heard: the compiler's driver has words for what it refuses.
+        What to run after it, without input, until one fails.  A command that ends in ``"--"`` runs together with the
+        one before it and reads the output of that one; its messages are dropped, since the driver reports better.
     ready : Process
         The process of ``command``, where it waits already.
 
@@ -89,53 +121,63 @@ def finished(
     while True:
         # One, or one and the one that reads its output.
         pair = [steps.pop(0), *(steps.pop(0) for step in steps[:1] if step[-1] == "--")]
-        processes = list[Process]()
-        try:
-            for step in pair:
-                with _uninterrupted():
-                    pipes = {"stdin": processes[0].stdout, "stderr": subprocess.DEVNULL} if processes else {}
-                    try:
-                        process = ready or subprocess.Popen(step, **(_options(step, folder) | pipes))
-                    except OSError as error:
-                        raise _not_started(step, error) from None
-                    processes.append(process)
-                    _running[process] = folder
-                if folder in _ended:  # while it was being started
-                    _kill(process)
-                ready = None
-            first, last = processes[0], processes[-1]
-            if first is not last and first.stdout:
-                first.stdout.close()  # the other one has it
-                first.stdout = None
-            output, messages = first.communicate(text.encode(errors="replace"), timeout=PATIENCE)
-            if first is not last:
-                output, _ = last.communicate(timeout=PATIENCE)
-        except subprocess.TimeoutExpired:
-            raise ToolchainError(
-                f"{pair[0][0]!r} did not finish within {PATIENCE:g} seconds.",
-                remedy="Simplify the cell, or try another compiler.",
-            ) from None
-        except KeyboardInterrupt:
-            if folder:
-                _end_all(folder)
-            raise
-        finally:
+        done = _run_pair(pair, text, folder, ready)
+        if done.status or not steps:
+            return Done(done.command, done.status, done.output, done.messages, before)
+        text, before, ready = "", before + done.messages, None
+
+
+def _run_pair(commands: Sequence[Sequence[str]], text: str, folder: pathlib.Path | None, ready: Process | None) -> Done:
+    """Run one command, or two of which the second reads the output of the first, to the end."""
+    processes = list[Process]()
+    try:
+        for command in commands:
             with _uninterrupted():
-                for process in processes:
-                    if process.returncode is None:
-                        end(process)
-                    _running.pop(process, None)
-        step, status = (pair[0], first.returncode) if first.returncode else (pair[-1], last.returncode)
-        if len(messages) > 2 * _MOST_WORDS:
-            messages = b"\n".join((messages[:_MOST_WORDS], messages[-_MOST_WORDS:]))
-        words = _NO_TEXT.sub("", messages.decode(errors="replace"))
-        if status or not steps:
-            return Done(tuple(step), status, output.decode(errors="replace"), words, before)
-        text, before = "", before + words
+                pipes = {"stdin": processes[0].stdout, "stderr": subprocess.DEVNULL} if processes else {}
+                try:
+                    process = ready or subprocess.Popen(command, **(_options(command, folder) | pipes))
+                except OSError as error:
+                    raise _start_error(command, error) from None
+                processes.append(process)
+                _work.running[process] = folder
+            if folder in _work.ended:  # while it was being started
+                _kill(process)
+            ready = None
+        first, last = processes[0], processes[-1]
+        if first is not last and first.stdout:
+            first.stdout.close()  # the other one has it
+            first.stdout = None
+        output, messages = first.communicate(text.encode(errors="replace"), timeout=PATIENCE)
+        if first is not last:
+            output, _ = last.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        raise ToolchainError(
+            f"{commands[0][0]!r} did not finish within {PATIENCE:g} seconds.",
+            remedy="Simplify the cell, or try another compiler.",
+        ) from None
+    except KeyboardInterrupt:
+        if folder:
+            _work.end_folder(folder)
+        raise
+    finally:
+        with _uninterrupted():
+            for process in processes:
+                if process.returncode is None:
+                    end_process(process)
+                _work.running.pop(process, None)
+    command, status = (commands[0], first.returncode) if first.returncode else (commands[-1], last.returncode)
+    return Done(tuple(command), status, output.decode(errors="replace"), _shorten(messages))
 
 
-def waiting(command: Sequence[str], *, pass_fds: Sequence[int]) -> Process:
-    """Start a compiler that `finished` can be given later, as ``ready``.
+def _shorten(messages: bytes) -> str:
+    """The text of messages without its middle where it is very long."""
+    if len(messages) > 2 * _MOST_WORDS:
+        messages = b"\n".join((messages[:_MOST_WORDS], messages[-_MOST_WORDS:]))
+    return _NO_TEXT.sub("", messages.decode(errors="replace"))
+
+
+def start_process(command: Sequence[str], *, pass_fds: Sequence[int]) -> Process:
+    """Start a compiler that `run_command` can be given later, as ``ready``.
 
     Raises
     ------
@@ -145,7 +187,7 @@ def waiting(command: Sequence[str], *, pass_fds: Sequence[int]) -> Process:
     try:
         return subprocess.Popen(command, **_options(command, None), pass_fds=pass_fds)
     except OSError as error:
-        raise _not_started(command, error) from None
+        raise _start_error(command, error) from None
 
 
 def _options(command: Sequence[str], folder: pathlib.Path | None) -> dict[str, Any]:
@@ -160,7 +202,7 @@ def _options(command: Sequence[str], folder: pathlib.Path | None) -> dict[str, A
     }
 
 
-#: What helps where it is not the compiler's fault.
+#: Remedies for errors of the system when a process is started.
 _REMEDIES = {
     errno.EMFILE: "Close files, or raise the limit: ulimit -n.",
     errno.EAGAIN: "End processes, or raise the limit: ulimit -u.",
@@ -168,21 +210,21 @@ _REMEDIES = {
 }
 
 
-def _not_started(command: Sequence[str], error: OSError) -> ToolchainError:
+def _start_error(command: Sequence[str], error: OSError) -> ToolchainError:
     remedy = _REMEDIES.get(error.errno or 0, "Set CC to an executable compiler, or unset it.")
     return ToolchainError(f"{command[0]!r} cannot be started: {error.strerror}.", remedy=remedy)
 
 
-def at_once(folder: pathlib.Path, jobs: Sequence[Callable[[], Job]], done: Callable[[int], None]) -> list[Job]:
-    """What ``jobs`` return, as many at a time as there are processors; they start compilers that work in ``folder``.
+def run_jobs(folder: pathlib.Path, jobs: Sequence[Callable[[], Job]], done: Callable[[int], None]) -> list[Job]:
+    """Run as many ``jobs`` at a time as there are processors, and return their results.
 
-    ``done`` is called with the place of each that has ended.  The first that fails, or an interrupt, ends all.
+    They start compilers that work in ``folder``.  ``done`` is called with the place of each that has ended.  The first
+    that fails, or an interrupt, ends all.
     """
-
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     pool = ThreadPoolExecutor(min(processors, len(jobs)), "ufunc_magic-compiler")
     try:
-        with pool, together(folder):
+        with pool, end_on_error(folder):
             futures = {pool.submit(job): place for place, job in enumerate(jobs)}
             try:
                 for future in as_completed(futures):
@@ -191,26 +233,19 @@ def at_once(folder: pathlib.Path, jobs: Sequence[Callable[[], Job]], done: Calla
                 return [future.result() for future in futures]
             finally:
                 if not all(future.done() for future in futures):
-                    _ended.add(folder)  # what is just being started, too
+                    _work.ended.add(folder)  # what is just being started, too
                     pool.shutdown(wait=False, cancel_futures=True)
     except UfuncMagicError:
-        _ended.discard(folder)  # it may be tried in another way, there
+        _work.ended.discard(folder)  # it may be tried in another way, there
         raise
 
 
-def _lower(process: Process) -> None:
-    """Give a process, which leads a session, and what it starts the lowest priority."""
-    if hasattr(os, "setpriority"):
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PGRP, process.pid, 19)
-
-
-def how_far() -> str:
-    """What is known of the compilers under way that somebody waits for: ``"40 of 100 functions"``, or ``""``."""
-    if parts := list(_parts.values()):
+def describe_progress() -> str:
+    """What is known of the compilers under way: ``"40 of 100 functions"``, or ``""``."""
+    if parts := list(_work.progress.values()):
         ready, count = map(sum, zip(*parts, strict=True))
         return f"{ready:.0f} of {count} functions"
-    for process in [*_running]:
+    for process in [*_work.running]:
         words = [*map(str, process.args)] if isinstance(process.args, list | tuple) else []
         zig = bool(words) and os.path.basename(words[0]).startswith("zig")
         if zig and "-shared" in words and "-nostdlib" not in words:
@@ -222,34 +257,37 @@ def how_far() -> str:
 
 
 @contextlib.contextmanager
-def counting(folder: pathlib.Path, count: int) -> Iterator[Callable[[float], None]]:
-    """Let `how_far` know that ``count`` functions are compiled in ``folder``, and by what this gives, how many are."""
-    if count:
-        _parts[folder] = (0, count)
+def count_functions(folder: pathlib.Path, count: int) -> Iterator[Callable[[float], None]]:
+    """Let `describe_progress` report that ``count`` functions are compiled in ``folder``.
 
-    def ready(more: float) -> None:
-        if folder in _parts:
-            _parts[folder] = (_parts[folder][0] + more, count)
+    What this gives is called with how many more of them are ready.
+    """
+    if count:
+        _work.progress[folder] = (0, count)
+
+    def add(more: float) -> None:
+        if folder in _work.progress:
+            _work.progress[folder] = (_work.progress[folder][0] + more, count)
 
     try:
-        yield ready
+        yield add
     finally:
-        _parts.pop(folder, None)
+        _work.progress.pop(folder, None)
 
 
-def printed(command: Sequence[str]) -> str:
+def read_output(command: Sequence[str]) -> str:
     """What a compiler prints on standard output when asked about itself; ``""`` where it fails."""
-    done = finished(command, "")
+    done = run_command(command, "")
     return "" if done.status else done.output
 
 
 def run_python(program: str) -> tuple[int, str]:
     """Run a program in another process of this Python: its exit status and what it wrote on standard error."""
-    done = finished([sys.executable, "-c", program], "")
+    done = run_command([sys.executable, "-c", program], "")
     return done.status, done.messages
 
 
-def run_shown(program: str, words: Sequence[str], *, show: Callable[[str], object]) -> int:
+def run_and_show(program: str, words: Sequence[str], *, show: Callable[[str], object]) -> int:
     """Run a program in another Python process, pass its output to ``show`` as it comes, and return its exit status."""
     command = [sys.executable, "-c", program, *words]
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -268,11 +306,11 @@ def run_shown(program: str, words: Sequence[str], *, show: Callable[[str], objec
         return process.wait()
     finally:
         with _uninterrupted():
-            end(process)
+            end_process(process)
 
 
 def start_python(program: str) -> None:
-    """Run a program in another process of this Python, at low priority; it ends with this process at the latest."""
+    """Run a program in another process of this Python, at the lowest priority; it ends with this one at the latest."""
     process = subprocess.Popen(
         [sys.executable, "-c", program],
         stdin=subprocess.DEVNULL,
@@ -280,47 +318,31 @@ def start_python(program: str) -> None:
         stderr=subprocess.DEVNULL,
         process_group=0,
     )
-    _started[process] = os.getpid()
-    _lower(process)
+    _work.programs[process] = os.getpid()
+    if hasattr(os, "setpriority"):
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PGRP, process.pid, 19)
 
 
 @atexit.register
-def _end_started() -> None:
-    for process, owner in _started.items():
+def _end_programs() -> None:
+    for process, owner in _work.programs.items():
         if owner == os.getpid() and process.poll() is None:
             process.send_signal(signal.SIGINT)  # it ends its compilers and removes their folders, and is not waited for
 
 
-#: What `start_python` has started, with the process that did.
-_started: dict[Process, int] = {}
-#: Processes under way, of all threads, with the folders that they work in; folders of builds that were interrupted.
-_running: dict[Process, pathlib.Path | None] = {}
-#: For each folder in which parts of a cell are compiled, how many functions are ready, and of how many.
-_parts: dict[pathlib.Path, tuple[float, int]] = {}
-_ended: set[pathlib.Path | None] = set()
-
-
 @contextlib.contextmanager
-def together(folder: pathlib.Path) -> Iterator[None]:
-    """Compile in several threads inside: an exception ends every compiler that works in ``folder``.
+def end_on_error(folder: pathlib.Path) -> Iterator[None]:
+    """End every compiler that works in ``folder`` when an exception leaves the block.
 
-    Without it, who waits for the threads of an interrupted build waits for their compilers to end.
+    Otherwise an interrupt would wait for the threads of a build, and those for their compilers.
     """
     try:
         yield
     except BaseException as fault:
         # What a compiler refused may be tried in another way, there; what was interrupted is over.
-        _end_all(folder, and_later=not isinstance(fault, Exception))
+        _work.end_folder(folder, and_later=not isinstance(fault, Exception))
         raise
-
-
-def _end_all(folder: pathlib.Path, *, and_later: bool = True) -> None:
-    """End what works in ``folder``; the threads that start it see it fail."""
-    if and_later:
-        _ended.add(folder)
-    for process, where in list(_running.items()):
-        if where == folder and process.poll() is None:
-            _kill(process)
 
 
 @contextlib.contextmanager
@@ -349,7 +371,7 @@ def _kill(process: Process) -> None:
         process.kill()
 
 
-def end(process: Process) -> None:
+def end_process(process: Process) -> None:
     """End a process with all it has started."""
     _kill(process)
     process.wait()

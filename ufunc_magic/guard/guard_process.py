@@ -176,7 +176,7 @@ def build_watch_library() -> Path:
     if entry is None:
         with cache.scratch() as folder:
             output = folder / "watch.so"
-            compilers.compile_shared(tool, text, output=output, flags=flags, name="watch.c", cell=text)
+            compilers.compile_shared(tool, text, compilers.UnitOrigin("watch.c", text), output=output, flags=flags)
             entry = cache.publish(key, record=b"", code=output.read_bytes())
     _watch = entry.library
     return _watch

@@ -53,7 +53,7 @@ def find_preload() -> str:
     tool = compilers.find()
     names = {"gcc": ("libasan.so",), "clang": ("libclang_rt.asan.so", "libclang_rt.asan-x86_64.so")}.get(tool.kind, ())
     for name in names:
-        path = compilers.printed([*tool.command, f"-print-file-name={name}"]).strip()
+        path = compilers.read_output([*tool.command, f"-print-file-name={name}"]).strip()
         if os.path.isabs(path) and os.path.exists(path):
             return os.path.realpath(path)
     raise ToolchainError(

@@ -118,6 +118,6 @@ def _import() -> None:
 
 def _stand_by(*, recalled: bool = False) -> None:
     with Comfort("a compiler that stands by", []):
-        from .. import compilers
+        from .. import shortcuts
 
-        compilers.stand_by(recalled=recalled)
+        shortcuts.start_waiting(recalled=recalled)

@@ -303,7 +303,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             # A line cannot be taken back, and a quiet cell leaves nothing.
             line_shown = self._progress() if options.time else pipeline.progress(None)
             first_line = first_line_of(cell, self._running)
-            with Waiting(line_shown, f"compiling {name}", how_far=compilers.how_far) as waiting:
+            with Waiting(line_shown, f"compiling {name}", how_far=compilers.describe_progress) as waiting:
                 built = None
                 try:
                     built = pipeline.build(

@@ -34,6 +34,6 @@ from .registry import (
     LoadedObject as LoadedObject,
     load as load,
     loaded as loaded,
-    opening as opening,
+    lock_code as lock_code,
     weight as weight,
 )

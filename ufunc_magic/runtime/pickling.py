@@ -195,7 +195,7 @@ _adopted: set[type] = set()
 
 def function_of(object_code: ObjectCode, entry: str) -> Any:
     """The function ``entry`` of object code, or its Build; the same object where this process has it already."""
-    with registry.opening(object_code):
+    with registry.lock_code(object_code):
         build = registry.loaded(object_code)
         if build is None:
             build = load(object_code)

@@ -95,7 +95,7 @@ class LoadedObject:
         """The object code, for every CPU of its kind."""
         if complete := self.complete:
             whole = complete()
-            with opening(self.object_code):
+            with lock_code(self.object_code):
                 if self._portable is self.object_code:  # no other thread has come first
                     self._portable = self._sent = whole
                     if build := loaded(self.object_code):  # which is what comes back to this process
@@ -123,7 +123,7 @@ class LoadedObject:
         code = self.portable_code
         if code.code_digest == self.object_code.code_digest:
             return self.library
-        with opening(code):
+        with lock_code(code):
             if self._beside is None:
                 self._beside = _opened(code, None).library
         return self._beside
@@ -313,7 +313,7 @@ def _binder(object_code: ObjectCode) -> FunctionBinder | None:
     return importlib.import_module(name) if name else None
 
 
-def opening(object_code: ObjectCode) -> threading.RLock:
+def lock_code(object_code: ObjectCode) -> threading.RLock:
     """What a thread has while it opens that code: two would make two functions, and run a module's statements twice."""
     return lock_of(f"open {_identity(object_code)}")
 
@@ -350,7 +350,7 @@ def load(
     """
     if place is None:
         place = object_code.place
-    with opening(object_code):
+    with lock_code(object_code):
         cell_names.set_place(object_code, place)
         opened = _opened(object_code, path)
         opened.report_data = report_data or opened.report_data

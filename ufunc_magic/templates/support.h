@@ -66,10 +66,6 @@
 #elif __UFM_LEVEL == 3
 #define __UFM_CLONES __attribute__((__target__("arch=x86-64-v3")))
 #define __UFM_CLONES_FMA __UFM_CLONES
-#elif __UFM_LEVEL == 1
-// The whole unit is for this CPU, by options (cells/native.py).
-#define __UFM_CLONES __attribute__((__optimize__("fp-contract=fast")))
-#define __UFM_CLONES_FMA __UFM_CLONES
 #else
 #define __UFM_CLONES
 #define __UFM_CLONES_FMA

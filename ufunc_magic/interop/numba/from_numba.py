@@ -69,7 +69,7 @@ def link_ufunc(function: Any) -> np.ufunc:
     cache = store.default()
     with cache.scratch() as folder:
         compiled = object_code(function, folder=folder)
-        with runtime.opening(compiled):
+        with runtime.lock_code(compiled):
             result = runtime.loaded(compiled)
             if result is None:
                 entry = cache.publish(store.key(["numba", compiled.digest]), record=compiled.header, code=compiled.code)
@@ -94,6 +94,7 @@ def _linked(
     compilers.compile_shared(
         tool,
         _unit(function, kernels),
+        compilers.UnitOrigin(function.code.name, function.code.source),
         output=library,
         flags=flags,
         link=link,
@@ -102,8 +103,6 @@ def _linked(
             cells.driver(tool, parallel=False, folder=folder),
             *cells.vector_math(tool, sorted(kernels.simd), folder=folder),
         ],
-        name=function.code.name,
-        cell=function.code.source,
     )
     return library.read_bytes()
 

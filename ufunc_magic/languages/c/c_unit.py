@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ... import cells, codegen, compilers
+from ... import cells, codegen, compilers, shortcuts
 from ...cells import CellBuild, Plain, compiler_flags, linker_flags
 from ...model import (
     CompiledCell,
@@ -95,18 +96,17 @@ def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu:
     flags, requested = compiler_flags(tool, options), options
     this_cpu = this_cpu and _is_whole(source, options)
     if this_cpu:
-        flags += cells.this_cpu_flags(tool, source, options)
+        flags += shortcuts.this_cpu_flags()
     cell = CellBuild(tool, source, name, options, folder, flags, linker_flags(tool, options), this_cpu=this_cpu)
-    with compilers.started_ahead(cell.flags, cell.ahead):
-        reading = _read(cell)
-        options = replace(options, types=options.types or cells.types_in_comments(reading.unit))
-        cell = replace(cell, options=options)
-        reading = _choose_functions(cell, reading)
-        plan, planned = cell.planned(reading.unit, floats=bool(options.types or options.cplus))
-        reading = replace(reading, library=sized(reading.library, plan.math.functions))
-        if options.wrap:
-            reading = _without_unresolved(cell, reading)
-        compiled = _compile_functions(cell, planned, plan, reading)
+    reading = _read(cell)
+    options = replace(options, types=options.types or cells.types_in_comments(reading.unit))
+    cell = replace(cell, options=options)
+    reading = _choose_functions(cell, reading)
+    plan, planned = cell.planned(reading.unit, floats=bool(options.types or options.cplus))
+    reading = replace(reading, library=sized(reading.library, plan.math.functions))
+    if options.wrap:
+        reading = _without_unresolved(cell, reading)
+    compiled = _compile_functions(cell, planned, plan, reading)
     result = replace(_describe(planned, plan, compiled), files_read=planned.files_read())
     if this_cpu and (result.files_read.files or not result.files_read.known):
         return compile(source, options=requested, name=name, folder=folder)
@@ -207,9 +207,8 @@ def _compile_functions(cell: CellBuild, planned: CellBuild, plan: cells.UnitPlan
                 diagnostics = planned.compiled_in_parts(translation, library, objects)
                 if diagnostics is None:
                     arguments = planned.arguments(library.name, *objects)
-                    diagnostics = compilers.compile_shared(
-                        cell.tool, translation.text, ahead=planned.ahead, **arguments
-                    )
+                    arguments["run"] = functools.partial(shortcuts.run_programs, ahead=planned.ahead)
+                    diagnostics = compilers.compile_shared(cell.tool, translation.text, **arguments)
             except LinkError as fault:  # again without what no library has
                 reading = replace(reading, library=linked(reading.library, fault))
                 if reading.is_empty:
@@ -326,4 +325,4 @@ _READS = re.compile(r"(?:#|%:|\?\?=)[ \t]*(?:include|import|embed)(?![ \t]*<)|__
 def _is_whole(source: str, options: Options) -> bool:
     """Whether the text of a cell seems to be all that it is made of, and CPUs make a difference to it."""
     others = options.include or options.src or options.lib or options.link_args or options.wrap
-    return bool(cells.this_level()) and options.arch != "native" and not (others or _READS.search(source))
+    return bool(shortcuts.this_level()) and options.arch != "native" and not (others or _READS.search(source))

@@ -63,12 +63,11 @@ def compile_program(source: str, *, options: Options, name: str, folder: Path) -
         compilers.compile_shared(
             tool,
             text,
+            compilers.UnitOrigin(name, source),
             output=output,
             flags=flags,
             link=(*link, *(["-Wl,-Bsymbolic"] * (sys.platform == "linux"))),
             extra_sources=options.src,
-            name=name,
-            cell=source,
         )
     except CompileError as fault:
         raise improved(fault) from None
@@ -85,7 +84,7 @@ def run_program(library: Path, words: Sequence[str], *, show: Callable[[str], ob
         "array = (ctypes.c_char_p * (len(words) + 1))(*words, None)\n"
         "ctypes.CDLL(None).exit(ctypes.PyDLL(sys.argv[1]).main(len(words), array))\n"
     )
-    return compilers.run_shown(program, [str(library), "main", *words], show=show)
+    return compilers.run_and_show(program, [str(library), "main", *words], show=show)
 
 
 def with_launches(source: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import re
@@ -15,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ... import cells, codegen, compilers, store
+from ... import cells, codegen, compilers, shortcuts, store
 from ...forms import FormRequest, PythonForm, write_forms
 from ...ir import Program
 from ...model import (
@@ -53,8 +52,6 @@ _LOOPS = codegen.template("interface.h").partition("\n")[0]
 
 #: What OpenMP compiles in Cython's C.
 _OPENMP = re.compile(r"#pragma omp|\bomp_")
-#: Letters of a module's C that make a part of it: half a second of gcc's.
-_PART_OF_MODULE = 250_000
 
 
 @dataclass(frozen=True)
@@ -338,30 +335,35 @@ def _compiled(cell: _Cell, unit: _Unit, library: Path, *, has_defs: bool) -> tup
     places = compilers.places(unit.text, module=cell.module, name=cell.name, cell=cell.source)
     if "-g" in options.compile_args:  # the text has lines of the cell already
         places = [0] * (unit.text.count("\n") + 1)
-    about: dict[str, Any] = {"name": cell.name, "cell": cell.source}
-    whole = functools.partial(compilers.compile_shared, tool, unit.text, output=library, link=unit.link)
-
+    origin = compilers.UnitOrigin(cell.name, cell.source)
+    of_module = replace(origin, places=places)
     headers = () if cell.settings.sources else python_headers.flags(unit.text, tool=tool, unit=unit.flags)
+    compile_object = functools.partial(compilers.compile_object, tool, run=shortcuts.run_programs)
+    link = functools.partial(compilers.link_shared, tool, output=library, link=unit.link, run=shortcuts.run_programs)
 
     def build(more: Sequence[str], headers: Sequence[str] = ()) -> tuple[Diagnostic, ...]:
         flags = [*unit.flags, *more]
         with_headers = [*flags, *headers]
         if not unit.loops:
-            return whole(flags=with_headers, extra_sources=extra, places=places, **about)
+            return compilers.compile_shared(
+                tool,
+                unit.text,
+                of_module,
+                output=library,
+                flags=with_headers,
+                link=unit.link,
+                extra_sources=extra,
+                run=shortcuts.run_programs,
+            )
         # Module and loops at once, on two cores: neither needs to see the other.
-        fast = _fast(flags)
         parts = [cell.folder / "module.o", cell.folder / "loops.o"]
-        with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-loops") as pool, compilers.together(cell.folder):
-            beside = pool.submit(compilers.compile_object, tool, unit.loops, output=parts[1], flags=fast, **about)
-            module = functools.partial(compilers.compile_object, tool, unit.text, output=parts[0], places=places)
-            warnings = module(flags=with_headers, **about)
-            beside.result()
-        compilers.link_shared(tool, [*parts, *extra], output=library, flags=flags, link=unit.link, **about)
+        with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-loops") as pool, compilers.end_on_error(cell.folder):
+            loops = pool.submit(compile_object, unit.loops, origin, output=parts[1], flags=_fast(flags))
+            warnings = compile_object(unit.text, of_module, output=parts[0], flags=with_headers)
+            loops.result()
+        link([*parts, *extra], origin, flags=flags)
         return warnings
 
-    in_parts = _compiled_in_parts(cell, unit, library, extra, places=places)
-    if in_parts is not None:
-        return in_parts
     if not options.pgo:
         try:
             return build((), headers)
@@ -375,34 +377,6 @@ def _compiled(cell: _Cell, unit: _Unit, library: Path, *, has_defs: bool) -> tup
     return build(pgo.flags("use", folder=profile, toolchain=tool))
 
 
-def _compiled_in_parts(
-    cell: _Cell, unit: _Unit, library: Path, objects: Sequence[Path], *, places: Sequence[int]
-) -> tuple[Diagnostic, ...] | None:
-    """Compile and link ``unit`` on all processors, with further ``objects``; None where that does not pay or fails."""
-    o, parts, count = cell.options, unit.translation.parts, len(unit.translation.instances)
-    of_module = len(unit.text) // _PART_OF_MODULE
-    # Module and loops are two compilers' work already.
-    if (
-        max(parts, of_module) < (8 if unit.loops else 2)
-        or cell.tool.kind != "gcc"
-        or o.compile_args
-        or o.pgo
-        or cell.settings.sources
-    ):
-        return None
-    whole, output = not unit.loops, cell.folder / "module.o"
-    units = [compilers.LargeUnit(unit.text, output, max(of_module, whole * parts), whole * count, unit.flags, places)]
-    if unit.loops:
-        units += [compilers.LargeUnit(unit.loops, cell.folder / "loops.o", parts, count, _fast(unit.flags))]
-    about: dict[str, Any] = {"output": library, "name": cell.name, "cell": cell.source}
-    # Whatever is wrong with the parts, the whole unit has the words for it, or is right.
-    with contextlib.suppress(CompileError):
-        return compilers.compile_in_parts(
-            cell.tool, units, flags=unit.flags, link=unit.link, extra_sources=objects, **about
-        )
-    return None
-
-
 def _fast(flags: Sequence[str]) -> list[str]:
     return ["-O3" if flag == "-O1" else flag for flag in flags]
 
@@ -411,14 +385,14 @@ def _check_without(cell: _Cell, looped: frozenset[str]) -> None:
     """Raise what the compiler says of the cell without any loops: that is the cell's own, whatever else is tried."""
     translated = _translated(cell, looped)
     unit = _unit(cell, translated, _planned(cell, translated, looped, []))
+    places = compilers.places(unit.text, module=cell.module, name=cell.name, cell=cell.source)
     compilers.compile_object(
         cell.tool,
         unit.text,
+        compilers.UnitOrigin(cell.name, cell.source, places),
         output=cell.folder / "module.o",
         flags=[*unit.flags, *python_headers.flags(unit.text, tool=cell.tool, unit=unit.flags), "-fsyntax-only"],
-        places=compilers.places(unit.text, module=cell.module, name=cell.name, cell=cell.source),
-        name=cell.name,
-        cell=cell.source,
+        run=shortcuts.run_programs,
     )
 
 

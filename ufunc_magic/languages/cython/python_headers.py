@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ... import compilers
+from ... import cells, compilers, shortcuts
 from ...model import Options
 from . import cython_settings
 from .cython_settings import Settings
@@ -28,19 +28,21 @@ def flags(c: str, *, tool: compilers.Toolchain, unit: Sequence[str]) -> tuple[st
     first = re.search(r"^[ \t]*#[ \t]*include[ \t]*(.*)", c, re.M)
     if others or not set(usual) <= {*unit} or not first or first[1] != '"Python.h"':
         return ()
-    return compilers.including(tool, _text(tool), flags=usual)
+    return shortcuts.include_precompiled(tool, _text(tool), flags=usual)
 
 
 def precompile_headers(*, options: Options) -> None:
     """Compile them, if they are not compiled: for the background, since it takes seconds."""
     tool = compilers.find(cplus=options.cplus)
-    compilers.precompile(tool, _text(tool), flags=_flags(tool))
+    shortcuts.precompile(tool, _text(tool), flags=_flags(tool))
 
 
 def has_headers(*, cplus: bool) -> bool:
     """Whether they are compiled, or the compiler cannot do that."""
     tool = compilers.find(cplus=cplus)
-    return not compilers.can_precompile(tool) or bool(compilers.including(tool, _text(tool), flags=_flags(tool)))
+    if not shortcuts.can_precompile(tool):
+        return True
+    return bool(shortcuts.include_precompiled(tool, _text(tool), flags=_flags(tool)))
 
 
 def is_cplus(source: str, *, options: Options) -> bool:
@@ -56,4 +58,5 @@ def _text(tool: compilers.Toolchain) -> str:
 def _flags(tool: compilers.Toolchain) -> tuple[str, ...]:
     """Those of a cell that asks for none."""
     plain = cython_settings.compiler_flags(tool, Options(cplus=tool.cplus), Settings(cplus=tool.cplus))
-    return (*plain, "-fno-math-errno", "-fno-trapping-math")
+    copies = cells.sound_copies(compilers.describe(tool))
+    return (*plain, *copies, "-fno-math-errno", "-fno-trapping-math")

@@ -15,9 +15,8 @@ import shutil
 from collections.abc import Sequence
 
 from .. import store
+from ..compilers import Toolchain, read_output, run_command
 from ..model import ToolchainError
-from .discovery import Toolchain
-from .processes import finished, printed
 
 #: Library, as ``-l`` names it -> names that its stand-ins have: each costs the linker 5 us.
 _NAMES = {
@@ -53,7 +52,7 @@ _SYMBOL = re.compile(
 )
 
 
-def with_stand_ins(toolchain: Toolchain, words: Sequence[str], folder: pathlib.Path) -> tuple[list[str], list[str]]:
+def use_stand_ins(toolchain: Toolchain, words: Sequence[str], folder: pathlib.Path) -> tuple[list[str], list[str]]:
     """A linker's command with stand-ins for the C and C++ libraries, as far as they can be made.
 
     Parameters
@@ -70,9 +69,9 @@ def with_stand_ins(toolchain: Toolchain, words: Sequence[str], folder: pathlib.P
     """
     result, files = list(words), list[str]()
     for name, pattern in _NAMES.items():
-        libraries = _libraries(name, words) if f"-l{name}" in words else []
+        libraries = _find_libraries(name, words) if f"-l{name}" in words else []
         try:
-            small = [_stand_in(toolchain, library, pattern, folder) for library in libraries]
+            small = [_make_stand_in(toolchain, library, pattern, folder) for library in libraries]
         except ToolchainError:
             continue
         if small:
@@ -84,7 +83,7 @@ def with_stand_ins(toolchain: Toolchain, words: Sequence[str], folder: pathlib.P
     return result, files
 
 
-def _libraries(name: str, words: Sequence[str]) -> list[str]:
+def _find_libraries(name: str, words: Sequence[str]) -> list[str]:
     """The shared libraries that ``-lNAME`` means, where they are those of glibc or gcc."""
     folders = [word[2:] for word in words if word.startswith("-L")]
     roots = [word.removeprefix("--sysroot=") for word in words if word.startswith("--sysroot=")]
@@ -106,7 +105,7 @@ def _libraries(name: str, words: Sequence[str]) -> list[str]:
     return []
 
 
-def _stand_in(toolchain: Toolchain, library: str, pattern: str, folder: pathlib.Path) -> str:
+def _make_stand_in(toolchain: Toolchain, library: str, pattern: str, folder: pathlib.Path) -> str:
     """The stand-in for a library, in the cache."""
     stat, cache = os.stat(library), store.default()
     key = store.key(["stand-in 1", library, f"{stat.st_size} {stat.st_mtime_ns}", pattern])
@@ -114,18 +113,19 @@ def _stand_in(toolchain: Toolchain, library: str, pattern: str, folder: pathlib.
     if entry is None:
         output = folder / "stand_in.so"
         command = [*toolchain.command, "-shared", "-nostdlib", "-x", "assembler", "-", "-o", str(output)]
-        text, versions, soname = _written(
-            printed([shutil.which("readelf") or "", "-W", "-d", "--dyn-syms", library]), pattern
+        text, versions, soname = _write_stand_in(
+            read_output([shutil.which("readelf") or "", "-W", "-d", "--dyn-syms", library]), pattern
         )
         script = cache.write_scratch(folder / "stand_in.map", versions)
-        done = finished([*command, f"-Wl,--version-script={script},-soname,{soname},-s,--hash-style=gnu"], text, folder)
+        linker = f"-Wl,--version-script={script},-soname,{soname},-s,--hash-style=gnu"
+        done = run_command([*command, linker], text, folder)
         if done.status or not versions:
-            raise ToolchainError(f"No stand-in for {library}: {done.messages}", remedy="None is needed.")
+            raise ToolchainError(f"No stand-in for {library}: {done.messages}", remedy="Link the library.")
         entry = cache.publish(key, record=b"", code=output.read_bytes())
     return str(entry.library)
 
 
-def _written(listing: str, pattern: str) -> tuple[str, str, str]:
+def _write_stand_in(listing: str, pattern: str) -> tuple[str, str, str]:
     """A library in assembly, its version script, its name, of what readelf lists of a library."""
     versions: dict[str, list[str]] = {}
     lines = []

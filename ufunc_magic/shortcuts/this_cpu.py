@@ -1,14 +1,41 @@
-"""The object of a cell for every CPU, compiled when somebody asks for it."""
+"""The first object of a cell, for CPUs like this one; the one for every CPU follows when somebody asks for it."""
 
 from __future__ import annotations
 
 import os
+import re
+import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
 
-from .. import store
+from .. import runtime, store
 from ..model import CompiledCell, ObjectCode, Options, TargetError, with_contract
-from .language import Language
+
+#: What a CPU of each of the x86-64 psABI's levels has beside the level below, as Linux calls it.
+_LEVELS = {
+    3: "avx avx2 bmi1 bmi2 f16c fma abm movbe xsave cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3",
+    4: "avx512f avx512bw avx512cd avx512dq avx512vl",
+}
+
+
+@cache
+def this_level() -> int:
+    """The level of this CPU, 2 for all below the third; 0 where units have no clones for levels."""
+    if not sys.platform.startswith("linux") or runtime.here().machine != "x86_64":
+        return 0
+    try:
+        flags = set(re.findall(r"(?m)^flags\s*:(.*)", Path("/proc/cpuinfo").read_text())[0].split())
+    except (OSError, IndexError):
+        return 0
+    return 2 + (flags >= set(_LEVELS[3].split())) + (flags >= set(f"{_LEVELS[3]} {_LEVELS[4]}".split()))
+
+
+def this_cpu_flags() -> tuple[str, ...]:
+    """Flags of a unit whose loops have clones for CPUs like this one alone."""
+    return (f"-D__UFM_LEVEL={this_level()}",)
 
 
 def is_first(object_code: ObjectCode) -> bool:
@@ -34,14 +61,15 @@ class Portable:
     ----------
     key : str
         What the cell is cached under.
-    language : Language
+    compile : callable
+        As of the cell's language.
     cell : CompiledCell
         What was made first, and tried out.
     options : Options
     """
 
     key: str
-    language: Language = field(repr=False)
+    compile: Callable[..., CompiledCell] = field(repr=False)
     cell: CompiledCell = field(repr=False)
     options: Options
 
@@ -54,18 +82,18 @@ class Portable:
             If the compiler that made the first object cannot make this one.
         """
         with _one_at_a_time:
-            cache = store.default()
-            hit = None if self.options.force else cache.find(self.key)
+            entries = store.default()
+            hit = None if self.options.force else entries.find(self.key)
             stored = stored_cell(hit[0]) if hit else None
             if stored is None:
                 first = self.cell.object_code
-                with cache.scratch() as folder:
+                with entries.scratch() as folder:
                     since = store.creation_time(folder)
-                    compiled = self.language.compile(first.source, options=self.options, name=first.name, folder=folder)
+                    compiled = self.compile(first.source, options=self.options, name=first.name, folder=folder)
                     inputs = store.stamp(compiled.files_read, since=since)
                 code, target = compiled.object_code.code, compiled.object_code.target
                 whole = replace(self.cell, object_code=with_contract(replace(first, code=code, target=target)))
-                entry = cache.publish_inputs(
+                entry = entries.publish_inputs(
                     self.key,
                     inputs,
                     record=whole.to_record(),

@@ -7,15 +7,15 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic.compilers import base_flags, base_link, find, steps, toolchain
+from ufunc_magic.compilers import UnitOrigin, base_flags, base_link, compile_shared, find
 from ufunc_magic.model import LinkError
+from ufunc_magic.shortcuts import file_stamps, run_programs
 
 pytestmark = pytest.mark.skipif(
     not shutil.which("gcc") or not sys.platform.startswith("linux"), reason="needs gcc on Linux"
@@ -26,13 +26,12 @@ PUBLIC = '__attribute__((visibility("default"))) '
 
 @pytest.fixture
 def programs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of the programs that are started, as they are; not those of an earlier test's background."""
+    """Names of the programs that are started, as they are."""
     names: list[str] = []
     popen = subprocess.Popen
 
     def noted(command: Any, **options: Any) -> Any:
-        if threading.current_thread() is threading.main_thread():
-            names.append(Path(command[0]).name.removeprefix("x86_64-linux-gnu-"))
+        names.append(Path(command[0]).name.removeprefix("x86_64-linux-gnu-"))
         return popen(command, **options)
 
     monkeypatch.setattr(subprocess, "Popen", noted)
@@ -42,14 +41,14 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def build(folder: Path, cell: str, *, cplus: bool = False, link: tuple[str, ...] = ()) -> Path:
     folder.mkdir(exist_ok=True)
     tool = find(cplus=cplus, environ={"CC": "gcc", "PATH": os.environ["PATH"]})
-    toolchain.compile_shared(
+    compile_shared(
         tool,
         f'#line 1 "cell"\n{cell}',
+        UnitOrigin("cell", cell),
         output=folder / "cell.so",
         flags=base_flags(tool, environ={}),
         link=[*link, *base_link(tool, environ={})],
-        name="cell",
-        cell=cell,
+        run=run_programs,
     )
     return folder / "cell.so"
 
@@ -117,7 +116,7 @@ def test_a_library_asks_for_what_it_would_if_the_driver_had_linked_it(
 ) -> None:
     cell, cplus = CELLS[name]
     ours = needs(build(tmp_path / "ours", cell, cplus=cplus))
-    monkeypatch.setattr(toolchain, "steps", lambda *_: ())
+    monkeypatch.setenv("UFUNC_MAGIC_PLAIN", "1")
     theirs = needs(build(tmp_path / "theirs", cell, cplus=cplus))
     # Hooks for destructors, profilers and transactions, which objects without them need not have.
     hooks = {"__cxa_finalize", "__gmon_start__", "_ITM_registerTMCloneTable", "_ITM_deregisterTMCloneTable"}
@@ -154,7 +153,7 @@ def test_the_linker_says_what_it_says_to_the_driver(tmp_path: Path, monkeypatch:
     cell = f"double nowhere(double);\n{PUBLIC}double f(double x) {{ int unused; return nowhere(x); }}"
     with pytest.raises(LinkError) as ours:
         build(tmp_path / "ours", cell)
-    monkeypatch.setattr(toolchain, "steps", lambda *_: ())
+    monkeypatch.setenv("UFUNC_MAGIC_PLAIN", "1")
     with pytest.raises(LinkError) as theirs:
         build(tmp_path / "theirs", cell)
     assert ours.value.diagnostics == theirs.value.diagnostics
@@ -166,8 +165,8 @@ def test_a_library_that_changes_is_read_again(
 ) -> None:
     cell = CELLS["math"][0]
     build(tmp_path / "first", cell)
-    stamp = steps._stamp
-    monkeypatch.setattr(steps, "_stamp", lambda path: (1, 1) if "libm.so" in path else stamp(path))
+    stamp = file_stamps._stamp
+    monkeypatch.setattr(file_stamps, "_stamp", lambda path: (1, 1) if "libm.so" in path else stamp(path))
     programs.clear()
     build(tmp_path / "second", cell)
     assert programs[0] == "gcc"
@@ -178,9 +177,8 @@ def test_a_library_that_changes_is_read_again(
 def test_what_is_unusual_is_left_to_the_driver(option: str, tmp_path: Path, programs: list[str]) -> None:
     tool = find(environ={"CC": f"gcc {option}", "PATH": os.environ["PATH"]})
     cell = CELLS["math"][0]
-    toolchain.compile_shared(
-        tool, cell, output=tmp_path / "a.so", flags=base_flags(tool, environ={}), link=["-lm"], name="cell", cell=cell
-    )
+    output, flags = tmp_path / "a.so", base_flags(tool, environ={})
+    compile_shared(tool, cell, UnitOrigin("cell", cell), output=output, flags=flags, link=["-lm"], run=run_programs)
     assert programs == ["gcc"]
 
 

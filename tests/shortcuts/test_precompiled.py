@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic import compilers, store
-from ufunc_magic.compilers import precompiled
+from ufunc_magic import compilers, shortcuts, store
 from ufunc_magic.languages import cython
 from ufunc_magic.languages.cython import python_headers
 from ufunc_magic.model import Options
+from ufunc_magic.shortcuts import precompiled
 
 pytestmark = pytest.mark.skipif(
     not shutil.which("gcc") or not sys.platform.startswith("linux"), reason="needs gcc on Linux"
@@ -40,41 +40,40 @@ def test_a_unit_that_begins_with_them_need_not_read_them(
     gcc: compilers.Toolchain, header: Path, tmp_path: Path
 ) -> None:
     text, flags = f'#include "{header}"\n', ["-O1"]
-    assert compilers.including(gcc, text, flags=flags) == ()
-    compilers.precompile(gcc, text, flags=flags)
-    words = compilers.including(gcc, text, flags=flags)
+    assert shortcuts.include_precompiled(gcc, text, flags=flags) == ()
+    shortcuts.precompile(gcc, text, flags=flags)
+    words = shortcuts.include_precompiled(gcc, text, flags=flags)
     assert words[0] == "-include"
     # gcc says so where it does not use them.
     compilers.compile_object(
         gcc,
         "int value = VALUE;\n",
+        compilers.UnitOrigin("unit", ""),
         output=tmp_path / "unit.o",
         flags=[*flags, *words, "-Winvalid-pch", "-Werror"],
-        name="unit",
-        cell="",
     )
 
 
 def test_a_header_that_has_changed_is_read_again(gcc: compilers.Toolchain, header: Path) -> None:
     text = f'#include "{header}"\n'
-    compilers.precompile(gcc, text, flags=[])
+    shortcuts.precompile(gcc, text, flags=[])
     header.write_text("enum { VALUE = 12345 };\n")
-    assert compilers.including(gcc, text, flags=[]) == ()
-    compilers.precompile(gcc, text, flags=[])
-    assert compilers.including(gcc, text, flags=[]) != ()
+    assert shortcuts.include_precompiled(gcc, text, flags=[]) == ()
+    shortcuts.precompile(gcc, text, flags=[])
+    assert shortcuts.include_precompiled(gcc, text, flags=[]) != ()
 
 
 def test_other_flags_and_other_compilers_have_others(gcc: compilers.Toolchain, header: Path) -> None:
     text = f'#include "{header}"\n'
-    compilers.precompile(gcc, text, flags=[])
-    assert compilers.including(gcc, text, flags=["-DVALUE=2"]) == ()
-    assert compilers.including(replace(gcc, mtime_ns=0), text, flags=[]) == ()
+    shortcuts.precompile(gcc, text, flags=[])
+    assert shortcuts.include_precompiled(gcc, text, flags=["-DVALUE=2"]) == ()
+    assert shortcuts.include_precompiled(replace(gcc, mtime_ns=0), text, flags=[]) == ()
 
 
 def test_what_does_not_compile_leaves_nothing(gcc: compilers.Toolchain) -> None:
     text = "#error no\n"
-    compilers.precompile(gcc, text, flags=[])
-    assert compilers.including(gcc, text, flags=[]) == ()
+    shortcuts.precompile(gcc, text, flags=[])
+    assert shortcuts.include_precompiled(gcc, text, flags=[]) == ()
     assert not list(store.default().path.glob("storage/headers/*"))
 
 
@@ -82,9 +81,9 @@ def test_the_last_ones_stay(gcc: compilers.Toolchain, header: Path, monkeypatch:
     monkeypatch.setattr(precompiled, "_MOST", 1)
     text = f'#include "{header}"\n'
     for flags in (["-DA=1"], ["-DA=2"]):
-        compilers.precompile(gcc, text, flags=flags)
-    assert compilers.including(gcc, text, flags=["-DA=1"]) == ()
-    assert compilers.including(gcc, text, flags=["-DA=2"]) != ()
+        shortcuts.precompile(gcc, text, flags=flags)
+    assert shortcuts.include_precompiled(gcc, text, flags=["-DA=1"]) == ()
+    assert shortcuts.include_precompiled(gcc, text, flags=["-DA=2"]) != ()
 
 
 @pytest.mark.cython

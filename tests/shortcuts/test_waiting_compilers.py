@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import signal
@@ -14,8 +13,9 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic import compilers
-from ufunc_magic.compilers import include_search, standing_by, toolchain as compiling
+from ufunc_magic import shortcuts
+from ufunc_magic.compilers import include_search
+from ufunc_magic.shortcuts import driver_programs, waiting_compilers
 
 pytestmark = pytest.mark.skipif(
     not shutil.which("gcc") or not sys.platform.startswith("linux") or os.uname().machine != "x86_64",
@@ -28,36 +28,29 @@ CELL = "#include <math.h>\ndouble f(double x) {{ return sqrt(x) + {0}; }}\n"
 @pytest.fixture(autouse=True)
 def nobody_waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("CC", "gcc")
-    standing_by._dismiss()
+    waiting_compilers._dismiss()
     yield
-    standing_by._dismiss()
+    waiting_compilers._dismiss()
 
 
 @pytest.fixture
-def taken(taken_at_all: list[bool], monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """For each unit whether a compiler had waited for it since the cell before."""
-    monkeypatch.setattr(compilers, "started_ahead", lambda *_: contextlib.nullcontext(), raising=False)
-    return taken_at_all
-
-
-@pytest.fixture
-def taken_at_all(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """For each unit whether a compiler had waited for it, or had started while it was read."""
     answers: list[bool] = []
 
     def noted(*arguments: object) -> object:
-        process = standing_by.taken(*arguments)  # type: ignore[arg-type]
+        process = waiting_compilers.take_compiler(*arguments)  # type: ignore[arg-type]
         if arguments[2] is not None:
             answers.append(process is not None)
         return process
 
-    monkeypatch.setattr(compiling, "taken", noted)
+    monkeypatch.setattr(driver_programs, "take_compiler", noted)
     return answers
 
 
 def test_the_next_cell_is_read_by_a_compiler_that_waited(taken: list[bool]) -> None:
     um.compile_c(CELL.format(1), force=True)
-    compilers.stand_by()
+    shortcuts.start_waiting()
     second = um.compile_c(CELL.format(2), force=True)
     assert taken == [False, True]
     assert second["f"](4.0) == 4.0
@@ -66,7 +59,7 @@ def test_the_next_cell_is_read_by_a_compiler_that_waited(taken: list[bool]) -> N
 def test_the_library_is_the_same(taken: list[bool]) -> None:
     cell = CELL.format(3)
     first = um.compile_c(cell)
-    compilers.stand_by()
+    shortcuts.start_waiting()
     second = um.compile_c(cell, force=True)
     assert taken == [False, True]
     assert first.loaded.object_code.code == second.loaded.object_code.code
@@ -87,14 +80,14 @@ def test_it_has_read_what_the_cell_begins_with_and_no_more(
     before: str, cell: str, usable: bool, taken: list[bool]
 ) -> None:
     um.compile_c(f"{before}double f(double x) {{ return 2 * x; }}", force=True)
-    compilers.stand_by()
+    shortcuts.start_waiting()
     um.compile_c(f"{cell}double g(double x) {{ return 3 * x; }}", force=True)
     assert taken == [False, usable]
 
 
 def test_a_name_that_an_unread_header_would_take_is_free() -> None:
     um.compile_c(CELL.format(4), force=True)
-    compilers.stand_by()
+    shortcuts.start_waiting()
     assert um.compile_c("double gamma(int n, double v) { return n * v; }")["gamma"](2, 3.0) == 6.0
 
 
@@ -118,7 +111,7 @@ def test_messages_are_the_same(text: str) -> None:
 
     plain = messages()
     um.compile_c(CELL.format(5), force=True)
-    compilers.stand_by()
+    shortcuts.start_waiting()
     assert messages() == plain
 
 
@@ -126,7 +119,7 @@ def test_cpp_warns_of_the_same(taken: list[bool]) -> None:
     cell = "#include <vector>\nnamespace { struct P { double x; }; } struct Q { P p; };\n"
     cell += "double f(double x) { std::vector<Q> v(2, Q{{x}}); return v[1].p.x + 1; }"
     first = um.compile_c(cell, cplus=True, force=True)
-    compilers.stand_by()
+    shortcuts.start_waiting()
     second = um.compile_c(cell, cplus=True, force=True)
     assert taken == [False, True]
     assert second.diagnostics == first.diagnostics
@@ -135,8 +128,8 @@ def test_cpp_warns_of_the_same(taken: list[bool]) -> None:
 
 def test_one_that_has_died_is_not_missed(taken: list[bool]) -> None:
     um.compile_c(CELL.format(6), force=True)
-    compilers.stand_by()
-    ((process, *_),) = standing_by._waiting.values()
+    shortcuts.start_waiting()
+    ((process, *_),) = waiting_compilers._waiting.values()
     os.kill(process.pid, signal.SIGKILL)
     assert um.compile_c(CELL.format(7), force=True)["f"](4.0) == 9.0
     process.wait()
@@ -144,8 +137,8 @@ def test_one_that_has_died_is_not_missed(taken: list[bool]) -> None:
 
 def test_it_ends_with_this_process() -> None:
     um.compile_c(CELL.format(8), force=True)
-    compilers.stand_by()
-    ((process, *_),) = standing_by._waiting.values()
+    shortcuts.start_waiting()
+    ((process, *_),) = waiting_compilers._waiting.values()
     assert process.stdin
     assert process.stdout
     process.stdin.close()
@@ -157,22 +150,22 @@ def test_it_ends_with_this_process() -> None:
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning")
 def test_the_child_of_a_fork_has_none() -> None:
     um.compile_c(CELL.format(9), force=True)
-    compilers.stand_by()
+    shortcuts.start_waiting()
     child = os.fork()
     if not child:
-        os._exit(len(standing_by._waiting))
+        os._exit(len(waiting_compilers._waiting))
     assert os.waitpid(child, 0)[1] == 0
-    assert len(standing_by._waiting) == 1
+    assert len(waiting_compilers._waiting) == 1
 
 
 def test_a_new_process_waits_for_cells_like_those_of_the_last_one(taken: list[bool]) -> None:
     um.compile_c(CELL.format(10), force=True)
-    compilers.stand_by()
-    standing_by._dismiss()
-    compilers.stand_by()
-    assert not standing_by._waiting  # after a cell that the cache had
-    compilers.stand_by(recalled=True)
-    assert len(standing_by._waiting) == 1
+    shortcuts.start_waiting()
+    waiting_compilers._dismiss()
+    shortcuts.start_waiting()
+    assert not waiting_compilers._waiting  # after a cell that the cache had
+    shortcuts.start_waiting(recalled=True)
+    assert len(waiting_compilers._waiting) == 1
     um.compile_c(CELL.format(11), force=True)
     assert taken == [False, True]
 
@@ -182,14 +175,14 @@ def test_a_new_process_waits_for_cells_like_those_of_the_last_one(taken: list[bo
 )
 def test_options_of_the_users_own_start_a_compiler_of_their_own(options: dict[str, object], taken: list[bool]) -> None:
     um.compile_c(CELL.format(12), force=True)
-    compilers.stand_by()
+    shortcuts.start_waiting()
     um.compile_c(CELL.format(13), **options)
     assert taken == [False]
 
 
 def test_a_cell_that_asks_where_it_stands_is_compiled_alone(taken: list[bool]) -> None:
     um.compile_c(CELL.format(14), force=True)
-    compilers.stand_by()
+    shortcuts.start_waiting()
     assert um.compile_c("double f(double x) { return x + __INCLUDE_LEVEL__; }")["f"](1.0) == 1.0
     assert taken == [False]
 
@@ -199,9 +192,9 @@ def test_one_that_has_started_with_other_variables_is_not_taken(
     name: str, taken: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     um.compile_c(CELL.format(15), force=True)
-    compilers.stand_by()
+    shortcuts.start_waiting()
     monkeypatch.setenv(name, os.pathsep.join(filter(None, [os.environ.get(name), "/nowhere"])))
-    ((process, *_),) = standing_by._waiting.values()
+    ((process, *_),) = waiting_compilers._waiting.values()
     um.compile_c(CELL.format(16), force=True)
     assert taken == [False, False]
     assert process.poll() is not None
@@ -211,38 +204,12 @@ def test_one_that_has_started_in_another_folder_is_not_taken(
     taken: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     um.compile_c(CELL.format(17), force=True)
-    compilers.stand_by()
-    ((process, *_),) = standing_by._waiting.values()
+    shortcuts.start_waiting()
+    ((process, *_),) = waiting_compilers._waiting.values()
     monkeypatch.chdir(tmp_path)
     um.compile_c(CELL.format(18), force=True)
     assert taken == [False, False]
     assert process.poll() is not None
-
-
-def test_a_program_starts_the_compiler_while_it_reads_the_cell(taken_at_all: list[bool]) -> None:
-    cell = CELL.format(19)
-    first = um.compile_c(cell)
-    second = um.compile_c(cell, force=True)
-    assert taken_at_all == [False, True]
-    assert first.loaded.object_code.code == second.loaded.object_code.code
-    assert not standing_by._waiting
-
-
-@pytest.mark.parametrize(
-    ("cell", "options"),
-    [
-        ("double f(double x) { return x", {}),
-        ("double f(double x) { return x + 20; }", {"strict": True}),
-        ("double f(double x) { return x + 21; }", {"compile_args": ("-DN=2",)}),
-        ("\n".join(f"double f{k}(double x) {{ return x + {k}; }}" for k in range(20)), {}),
-    ],
-    ids=["error", "other flags", "user's flags", "parts"],
-)
-def test_what_starts_while_a_cell_is_read_is_not_left(cell: str, options: dict[str, object]) -> None:
-    um.compile_c(CELL.format(22), force=True)
-    with contextlib.suppress(um.UfuncMagicError):
-        um.compile_c(f"#include <math.h>\n{cell}", force=True, **options)
-    assert not standing_by._waiting
 
 
 def test_it_reports_the_files_that_it_reads(taken: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,7 +222,7 @@ def test_it_reports_the_files_that_it_reads(taken: list[bool], monkeypatch: pyte
 
     monkeypatch.setattr(include_search, "read_report", note)
     um.compile_c(CELL.format(24), force=True, guard=False)
-    compilers.stand_by()
+    shortcuts.start_waiting()
     um.compile_c(CELL.format(25), force=True, guard=False)
     assert taken == [False, True]
     assert [rule.count("/math.h") for rule in rules] == [1, 1]

@@ -9,37 +9,41 @@ import sys
 from collections.abc import Sequence
 
 from .. import store
-from .discovery import Toolchain, is_launched
-from .processes import finished
-from .steps import VARIABLES, stamped, unchanged
+from ..compilers import Toolchain, is_launched, run_command
+from .file_stamps import are_unchanged, stamp
+from .switch import is_plain
+from .waiting_compilers import VARIABLES
 
 #: Of so many sets of headers, flags and compilers, those of the last ones stay: one takes 12 MB, in C++ 50.
 _MOST = 4
 _FOLDER = "headers"
 
 
-def including(toolchain: Toolchain, text: str, *, flags: Sequence[str]) -> tuple[str, ...]:
+def include_precompiled(toolchain: Toolchain, text: str, *, flags: Sequence[str]) -> tuple[str, ...]:
     """Flags with which a unit begins with the precompiled headers of ``text``; ``()`` where there are none.
 
     gcc uses them where its flags are those of `precompile`, as far as they matter to the headers, and reads ``text``
     where they are not.  That a header has changed is seen here, by its size and time.
     """
+    if is_plain():
+        return ()
     name = _name(toolchain, text, flags)
     stamps = store.default().recall(f"precompiled {name}")
     if not stamps:
         return ()
     files = json.loads(stamps)
-    return ("-include", files[0][0]) if unchanged(files) else ()
+    return ("-include", files[0][0]) if are_unchanged(files) else ()
 
 
 def can_precompile(toolchain: Toolchain) -> bool:
-    """Whether the compiler has precompiled headers that `including` may use: gcc itself, on Linux."""
-    return toolchain.kind == "gcc" and not is_launched(toolchain) and sys.platform.startswith("linux")
+    """Whether the compiler has precompiled headers that `include_precompiled` may use: gcc itself, on Linux."""
+    usable = toolchain.kind == "gcc" and not is_launched(toolchain) and sys.platform.startswith("linux")
+    return usable and not is_plain()
 
 
 def precompile(toolchain: Toolchain, text: str, *, flags: Sequence[str]) -> None:
-    """Compile headers for `including`, if that is not done and the compiler can; what fails leaves nothing."""
-    if not can_precompile(toolchain) or including(toolchain, text, flags=flags):
+    """Compile headers for `include_precompiled`, if the compiler can and has not yet; what fails leaves nothing."""
+    if not can_precompile(toolchain) or include_precompiled(toolchain, text, flags=flags):
         return
     name, cache = _name(toolchain, text, flags), store.default()
     with cache.scratch() as folder:
@@ -47,12 +51,12 @@ def precompile(toolchain: Toolchain, text: str, *, flags: Sequence[str]) -> None
         compiled = folder / f"{name}.h.gch"
         language = "c++-header" if toolchain.cplus else "c-header"
         compiling = [*(flag for flag in flags if flag != "-shared"), "-H", "-x", language, str(header)]
-        done = finished([*toolchain.command, *compiling, "-o", str(compiled)], "", folder)
+        done = run_command([*toolchain.command, *compiling, "-o", str(compiled)], "", folder)
         if done.status:
             return
         files = cache.move_to_storage(_FOLDER, [header, compiled], most=2 * _MOST)
     read = dict.fromkeys([*map(str, files), *re.findall(r"(?m)^\.+ (.*)$", done.messages)])
-    cache.remember(f"precompiled {name}", json.dumps(stamped(read)))
+    cache.remember(f"precompiled {name}", json.dumps(stamp(read)))
 
 
 def _name(toolchain: Toolchain, text: str, flags: Sequence[str]) -> str:

@@ -13,13 +13,24 @@ import json
 import os
 import pathlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from .. import store
+from ..compilers import Process, end_process, start_process
 from ..model import ToolchainError
-from .processes import Process, end, waiting
-from .steps import VARIABLES
+from .switch import is_plain
+
+#: Variables by which gcc and clang choose programs and folders.
+VARIABLES = (
+    "PATH",
+    "COMPILER_PATH",
+    "GCC_EXEC_PREFIX",
+    "LIBRARY_PATH",
+    "CPATH",
+    "C_INCLUDE_PATH",
+    "CPLUS_INCLUDE_PATH",
+)
 
 #: Compilers that wait at most, and seconds for which they do: each takes 20 MB, and with headers of C++ up to 100.
 MOST, TIME = 3, 600.0
@@ -47,7 +58,7 @@ class _Waiting(NamedTuple):
 
     def end(self) -> None:
         """End the compiler, which nobody needs."""
-        end(self.process)
+        end_process(self.process)
         os.close(self.report)
 
     def suits(self, ahead: Sequence[str]) -> bool:
@@ -65,13 +76,13 @@ _wishes: dict[_Command, tuple[str, ...]] = {}
 _timer: threading.Timer | None = None
 
 
-def taken(command: Sequence[str], folder: pathlib.Path, ahead: Sequence[str] | None) -> _Waiting | None:
+def take_compiler(command: Sequence[str], folder: pathlib.Path, ahead: Sequence[str] | None) -> _Waiting | None:
     """A compiler that runs ``command`` already, and waits for its input; None where there is none.
 
     Parameters
     ----------
     command : sequence of str
-        The first of `ufunc_magic.compilers.steps`.
+        The first program of the command.
     folder : pathlib.Path
         Where the command works.
     ahead : sequence of str
@@ -90,35 +101,11 @@ def taken(command: Sequence[str], folder: pathlib.Path, ahead: Sequence[str] | N
         return compiler
 
 
-@contextlib.contextmanager
-def started_ahead(flags: Sequence[str], ahead: Sequence[str] | None) -> Iterator[None]:
-    """While a cell is read, start the compiler that it will need, if one with its ``flags`` has run in this process.
-
-    Parameters
-    ----------
-    flags : sequence of str
-        Those that are known before the cell is read.
-    ahead : sequence of str
-        As for `taken`.
-    """
-    started = None
-    if ahead is not None:
-        own = {flag for flag in flags if flag.startswith(("-O", "-f", "-m", "-std"))}
-        with _lock:
-            command = next((c for c in reversed(_wishes) if own <= {*c}), None)
-            if command and not (command in _waiting and _waiting[command].suits(ahead)):
-                started = _start(command, ahead)
-    try:
-        yield
-    finally:
-        with _lock:
-            for command in [c for c in _waiting if started and _waiting[c] is started]:
-                _waiting.pop(command).end()
-
-
-def stand_by(*, recalled: bool = False) -> None:
+def start_waiting(*, recalled: bool = False) -> None:
     """Let compilers wait for cells like the last ones; where they are ``recalled``, for those of another process."""
     global _timer
+    if is_plain():
+        return
     with _lock:
         cache = store.default()
         if recalled and not _wishes:
@@ -155,7 +142,7 @@ def _start(command: _Command, ahead: Sequence[str]) -> _Waiting | None:
         ]
         words[position] = f"/dev/fd/{reading}"
         with contextlib.suppress(ToolchainError):  # who compiles will hear of it
-            process = waiting(words, pass_fds=(reading, report))
+            process = start_process(words, pass_fds=(reading, report))
             _waiting[command] = _Waiting(process, tuple(ahead), _around(), report)
     finally:
         os.close(reading)

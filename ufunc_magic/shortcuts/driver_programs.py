@@ -1,4 +1,4 @@
-"""The programs that one command of a compiler driver starts, run without the driver.
+"""Runs the programs that a command of a compiler's driver would start, without the driver.
 
 ``gcc`` and ``clang`` compile nothing themselves: they start a compiler, an assembler and a linker, gcc the last one by
 way of another program, and with a plugin that only link-time optimisation needs.  ``-###`` prints what they would
@@ -15,37 +15,76 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from .. import runtime, store
-from .discovery import Toolchain, is_launched
-from .processes import finished
-from .stand_ins import with_stand_ins
+from ..compilers import Done, Toolchain, is_launched, language_flags, run_command, run_driver
+from .file_stamps import are_unchanged, stamp
+from .stand_ins import use_stand_ins
+from .switch import is_plain
+from .waiting_compilers import VARIABLES, take_compiler
 
-#: Variables by which gcc and clang choose programs and folders.
-VARIABLES = (
-    "PATH",
-    "COMPILER_PATH",
-    "GCC_EXEC_PREFIX",
-    "LIBRARY_PATH",
-    "CPATH",
-    "C_INCLUDE_PATH",
-    "CPLUS_INCLUDE_PATH",
-)
 #: Stands for the private folder of a compilation.
 _FOLDER = "{folder}"
 
 _Commands = tuple[tuple[str, ...], ...]
 
 
-def steps(toolchain: Toolchain, command: Sequence[str], folder: pathlib.Path) -> _Commands:
-    """Commands that do in turn what ``command`` does: compile standard input, assemble, link.
+def run_programs(
+    toolchain: Toolchain,
+    command: Sequence[str],
+    text: str,
+    folder: pathlib.Path,
+    *,
+    ahead: Sequence[str] | None = None,
+) -> Done:
+    """Run the programs that a driver's command would start, the first one by a compiler that waits if there is one.
+
+    Where only the driver will do, or the programs fail without clear words, it runs.
 
     Parameters
     ----------
-    command : sequence of str
-        A command of this compiler.
-    folder : pathlib.Path
-        Where it works.
+    toolchain, command, text, folder
+        As for `ufunc_magic.compilers.run_driver`.
+    ahead : sequence of str
+        Lines that ``text`` may be compiled behind without a difference, as includes are that it has itself before all
+        else: a compiler that waits has read them.  None where none may have.
+    """
+    programs = () if is_plain() else list_programs(toolchain, command, folder)
+    if not programs:
+        return run_driver(toolchain, command, text, folder)
+    waiting = take_compiler(programs[0], folder, ahead)
+    try:
+        done = run_command(programs[0], text, folder, then=programs[1:], ready=waiting and waiting.process)
+    finally:
+        if waiting:
+            report = pathlib.Path(command[command.index("-MF") + 1])
+            store.Cache.write_scratch(report, waiting.read_report())
+    if not done.status:
+        return done
+    if len(programs) > 1 and done.command == programs[-1] and "-c" not in command:
+        # Libraries' stand-ins lack something: the driver finds it in the libraries, or reports it better.
+        output = programs[-2][programs[-2].index("-o") + 1]
+        linked = run_driver(toolchain, _link_command(toolchain, command, output), "", folder)
+        return replace(linked, before=done.before)
+    return done if _CLEAR.search(done.messages) and done.status == 1 else run_driver(toolchain, command, text, folder)
+
+
+#: An error on a line, by which a compiler without its driver has said what is wrong.
+_CLEAR = re.compile(r"\d: (fatal )?error: ")
+
+
+def _link_command(toolchain: Toolchain, command: Sequence[str], unit: str) -> list[str]:
+    """The driver's command for an object in place of the text on standard input."""
+    place = command.index("-MD")
+    less = [*command[:place], *command[place + len(("-MD", "-MF", "FILE")) :]]
+    source = (*language_flags(toolchain), "-x", "none")
+    start = next(n for n in range(len(less)) if (*less[n : n + len(source)],) == source)
+    return [*less[:start], unit, *less[start + len(source) :]]
+
+
+def list_programs(toolchain: Toolchain, command: Sequence[str], folder: pathlib.Path) -> _Commands:
+    """Commands that do in turn what ``command`` does: compile standard input, assemble, link.
 
     Returns
     -------
@@ -54,7 +93,7 @@ def steps(toolchain: Toolchain, command: Sequence[str], folder: pathlib.Path) ->
         linker by ``-fuse-ld``, several sources, other systems than Linux.  Of zig one, which leaves its runtime out.
     """
     if toolchain.kind == "zig" and sys.platform.startswith("linux"):
-        return _without_runtime(toolchain, command, folder)
+        return _leave_out_runtime(toolchain, command, folder)
     unusual = any(word.startswith(("-flto", "-fuse-ld", "-save-temps", "-fsyntax-only", "@")) for word in command)
     if toolchain.kind == "zig" or unusual or is_launched(toolchain) or not sys.platform.startswith("linux"):
         return ()
@@ -65,15 +104,15 @@ def steps(toolchain: Toolchain, command: Sequence[str], folder: pathlib.Path) ->
     if any(word.endswith("=native") for word in command):
         around += runtime.cpu_features()
     cache, fact = store.default(), f"steps 3 {toolchain.identity()!r} {general!r} {around!r}"
-    commands = _recalled(cache.recall(fact))
+    commands = _recall(cache.recall(fact))
     if commands is None:
-        commands, files = _examined(toolchain, command, folder)
+        commands, files = _examine(toolchain, command, folder)
         if files is not None:
-            cache.remember(fact, json.dumps([commands, stamped(files)]))
+            cache.remember(fact, json.dumps([commands, stamp(files)]))
     return tuple(tuple(word.replace(_FOLDER, str(folder)) for word in words) for words in commands)
 
 
-def _without_runtime(toolchain: Toolchain, command: Sequence[str], folder: pathlib.Path) -> _Commands:
+def _leave_out_runtime(toolchain: Toolchain, command: Sequence[str], folder: pathlib.Path) -> _Commands:
     """Steps of zig that leave its runtime out, which it would build first, for 10 s, and in C++ for minutes.
 
     Few cells need it: those with clones for several processors, with exceptions and with containers.
@@ -91,37 +130,19 @@ def _without_runtime(toolchain: Toolchain, command: Sequence[str], folder: pathl
     return compiling, (*linking, "-nostdlib", "-lc")
 
 
-def _recalled(text: str | None) -> _Commands | None:
+def _recall(text: str | None) -> _Commands | None:
     """Remembered commands; None where there are none, or a file that they depend on has changed."""
     commands, files = json.loads(text) if text else ((), None)
-    if files is None or not unchanged(files):
+    if files is None or not are_unchanged(files):
         return None
     return tuple(map(tuple, commands))
 
 
-def stamped(files: Iterable[str]) -> list[tuple[str, int, int]]:
-    """Files with their sizes and times, to be remembered."""
-    return [(path, *_stamp(path)) for path in files]
-
-
-def unchanged(files: Iterable[tuple[str, int, int]]) -> bool:
-    """Whether files that were `stamped` are still the same."""
-    return all((size, time) == _stamp(path) for path, size, time in files)
-
-
-def _stamp(path: str) -> tuple[int, int]:
-    try:
-        stat = os.stat(path)
-    except OSError:
-        return 0, 0
-    return stat.st_size, stat.st_mtime_ns
-
-
-def _examined(toolchain: Toolchain, command: Sequence[str], folder: pathlib.Path) -> tuple[_Commands, list[str] | None]:
+def _examine(toolchain: Toolchain, command: Sequence[str], folder: pathlib.Path) -> tuple[_Commands, list[str] | None]:
     """Ask the driver what it would start; the files that the answer depends on, None where it gave none."""
     own = len(toolchain.command)
     # Its temporary files would be in the folder, too, under names that no other step has.
-    done = finished([*command[:own], "-###", *command[own:]], "", folder)
+    done = run_command([*command[:own], "-###", *command[own:]], "", folder)
     lines = [shlex.split(line) for line in done.messages.splitlines() if line.startswith(" ")]
     kinds = "".join(map(_kind, lines))
     if done.status:
@@ -134,14 +155,14 @@ def _examined(toolchain: Toolchain, command: Sequence[str], folder: pathlib.Path
     if kinds.endswith("l"):
         *_, link = lines
         if os.path.basename(link[0]) == "collect2":
-            link[:] = _without_plugin(link)
-            name = finished([*toolchain.command, "-print-prog-name=ld"], "", folder).output.strip()
+            link[:] = _drop_plugin(link)
+            name = run_command([*toolchain.command, "-print-prog-name=ld"], "", folder).output.strip()
             link[0] = shutil.which(name) or ""
         if not link[0] or any(word.startswith(("-plugin", "--plugin")) for word in link):
             return (), []
-        link[:], files = with_stand_ins(toolchain, link, folder)
+        link[:], files = use_stand_ins(toolchain, link, folder)
         if kinds != "l" and not toolchain.cplus:
-            link[:] = _without_start_files(link, folder)
+            link[:] = _drop_start_files(link, folder)
     commands = tuple(tuple(word.replace(str(folder), _FOLDER) for word in words) for words in lines)
     return commands, [*(words[0] for words in lines if os.path.isabs(words[0])), *files]
 
@@ -161,12 +182,12 @@ def _connect(compiling: list[str], assembling: list[str]) -> None:
         compiling[place], assembling[-1] = "-", "--"
 
 
-def _without_plugin(words: Sequence[str]) -> list[str]:
+def _drop_plugin(words: Sequence[str]) -> list[str]:
     pairs = zip(("", *words), words, strict=False)
     return [word for before, word in pairs if "-plugin" not in (before, word) and not word.startswith("-plugin-opt=")]
 
 
-def _without_start_files(words: Sequence[str], folder: pathlib.Path) -> Sequence[str]:
+def _drop_start_files(words: Sequence[str], folder: pathlib.Path) -> Sequence[str]:
     """A linker's command for objects of ours without what calls destructors of C++, and opens slower than they.
 
     What needs it, as ``atexit`` does, asks for ``__dso_handle``, and does not link.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic import compilers
-from ufunc_magic.compilers import toolchain as compiling
+from ufunc_magic import compilers, shortcuts
+from ufunc_magic.shortcuts import parts as compiling
 
 pytestmark = pytest.mark.skipif(compilers.find(cplus=False).kind != "gcc", reason="gcc alone divides a unit")
 
@@ -38,32 +38,13 @@ char *plain(char *text) { return text; }
 
 
 STATE = "static int calls; int count(int n) { return calls += n; } int calls_so_far(int n) { return calls + n; }\n"
-CYTHON = """
-from libc.math cimport exp
-cdef int calls = 0
-def count(int n):
-    global calls
-    calls += n
-    return calls
-def total(double[:] x):
-    cdef double s = 0
-    cdef Py_ssize_t i
-    for i in range(x.shape[0]):
-        s += x[i]
-    return s
-def named(name, double x=2):
-    'A def of Python.'
-    if x < 0:
-        raise ValueError(name)
-    return f"{name}={x}"
-""" + "".join(f"def f{n}(double x, double y):\n    return exp(-x * x) * y + {n}\n" for n in range(70))
 
 
 @dataclass
 class Parts:
     """The units of each cell that is compiled in parts, and whether that fails."""
 
-    units: list[Sequence[compilers.LargeUnit]]
+    units: list[shortcuts.LargeUnit]
     failing: bool = False
 
 
@@ -71,13 +52,13 @@ class Parts:
 def parts(monkeypatch: pytest.MonkeyPatch) -> Parts:
     listened = Parts([])
 
-    def compile_in_parts(tool: Any, units: Sequence[compilers.LargeUnit], **keywords: Any) -> Any:
-        listened.units.append(units)
+    def compile_in_parts(tool: Any, unit: shortcuts.LargeUnit, *arguments: Any, **keywords: Any) -> Any:
+        listened.units.append(unit)
         if listened.failing:
-            units = [replace(unit, text=f"{unit.text}\nint wrong[") for unit in units]
-        return compiling.compile_in_parts(tool, units, **keywords)
+            unit = replace(unit, text=f"{unit.text}\nint wrong[")
+        return compiling.compile_in_parts(tool, unit, *arguments, **keywords)
 
-    monkeypatch.setattr(compilers, "compile_in_parts", compile_in_parts, raising=False)
+    monkeypatch.setattr(shortcuts, "compile_in_parts", compile_in_parts, raising=False)
     return listened
 
 
@@ -138,25 +119,6 @@ def test_parts_compute_what_one_unit_does(parts: Parts, head: str, options: dict
     if "norm" in apart:
         points = np.array([(2.0, 1.0)], dtype=[("x", float), ("y", float)])
         assert apart["norm"](points)[0] == 5
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("options", [{}, {"cplus": True}], ids=["", "C++"])
-def test_a_large_cython_cell_is_what_one_unit_is(parts: Parts, options: dict[str, Any]) -> None:
-    apart, whole = both(parts, functools.partial(um.compile_cython, **options), CYTHON, "#")
-    check_numbers(apart, whole)
-    assert apart["f3"](1.5, y=2.0) == whole["f3"](1.5, y=2.0)
-    assert [apart["count"](n) for n in (1, 2, 3)] == [1, 3, 6]
-    assert apart["total"](np.arange(5.0)) == 10
-    assert apart["named"]("a") == "a=2.0"
-    assert apart["named"].__doc__ == "A def of Python."
-    with pytest.raises(ValueError, match="b") as caught:
-        apart["named"]("b", -1)
-    assert caught.traceback[-1].lineno + 1 == whole_line(CYTHON, "raise")
-
-
-def whole_line(text: str, word: str) -> int:
-    return next(n for n, line in enumerate(text.splitlines(), 1) if word in line)
 
 
 CUDA = """
@@ -250,8 +212,8 @@ def test_what_fails_in_parts_is_compiled_as_one_unit(parts: Parts) -> None:
 
 
 def test_how_far_it_is_is_counted_in_functions(tmp_path: Path) -> None:
-    with compiling.counting(tmp_path, 100) as ready:
-        assert compilers.how_far() == "0 of 100 functions"
+    with compilers.count_functions(tmp_path, 100) as ready:
+        assert compilers.describe_progress() == "0 of 100 functions"
         ready(40)
-        assert compilers.how_far() == "40 of 100 functions"
-    assert compilers.how_far() == ""
+        assert compilers.describe_progress() == "40 of 100 functions"
+    assert compilers.describe_progress() == ""
