@@ -17,6 +17,7 @@ import pytest
 pytest.importorskip("Cython")
 
 from ufunc_magic.forms import FormRequest, NotPython, PythonForm, namespace, write_forms
+from ufunc_magic.languages.cython.cython_search import Searches
 from ufunc_magic.languages.cython.translate import translate
 from ufunc_magic.model import Function, Operand, Signature
 
@@ -31,7 +32,8 @@ def write(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "cell.pyx")
         path.write_text(f"{cell}\n", encoding="utf-8")
-        translated = translate(cell, path=path, module="cell", name="cell", cplus=cplus, language_level=language_level)
+        about: dict[str, Any] = {"cplus": cplus, "language_level": language_level, "searches": Searches("cell")}
+        translated = translate(cell, path=path, module="cell", name="cell", **about)
     assert translated.program is not None, translated.notes
     return write_forms(translated.program, requests)
 

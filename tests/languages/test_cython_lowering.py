@@ -16,6 +16,7 @@ from ufunc_magic import ir
 from ufunc_magic.ir import BOOL, DOUBLE, INDEX, INT, LONG, OBJECT, CType, FunctionIR, Program, walk
 from ufunc_magic.languages.cython import cython_expressions, cython_lowering
 from ufunc_magic.languages.cython.cython_ctypes import ir_type
+from ufunc_magic.languages.cython.cython_search import Searches
 from ufunc_magic.languages.cython.translate import translate
 
 pytestmark = pytest.mark.cython
@@ -26,8 +27,8 @@ CELLS = sorted((Path(__file__).parents[1] / "cells" / "cython").glob("*.pyx"))
 def program(cell: str, folder: Path, *, cplus: bool = False) -> Program:
     path = folder / "cell.pyx"
     path.write_text(f"{cell}\n", encoding="utf-8")
-    folders = [str(CELLS[0].parent)]
-    translated = translate(cell, path=path, module="cell", name="cell", cplus=cplus, folders=folders)
+    searches = Searches("cell", (str(CELLS[0].parent),))
+    translated = translate(cell, path=path, module="cell", name="cell", cplus=cplus, searches=searches)
     assert translated.notes == ()
     assert translated.program is not None
     return translated.program
@@ -251,6 +252,6 @@ def test_lowering_changes_nothing_of_the_c(tmp_path: Path, monkeypatch: pytest.M
     cell = (CELLS[0].parent / "statements.pyx").read_text(encoding="utf-8")
     path = tmp_path / "cell.pyx"
     path.write_text(cell, encoding="utf-8")
-    with_it = translate(cell, path=path, module="cell", name="cell").c
+    with_it = translate(cell, path=path, module="cell", name="cell", searches=Searches("cell")).c
     monkeypatch.setattr(f"{cython_lowering.__name__.rpartition('.')[0]}.translate.lower", lambda tree, **_: None)
-    assert translate(cell, path=path, module="cell", name="cell").c == with_it
+    assert translate(cell, path=path, module="cell", name="cell", searches=Searches("cell")).c == with_it
