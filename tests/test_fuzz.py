@@ -23,11 +23,10 @@ import pytest
 import ufunc_magic as um
 from fuzz import campaign, compare, cvalues, grow, plain_gcc, texts
 from fuzz.ctree import Binary, Function, Literal, Parameter, Return, Unary, Variable
-from ufunc_magic import forms
-from ufunc_magic.cells import operands
+from ufunc_magic import cells, forms, model
 from ufunc_magic.codegen import unit as codegen
 from ufunc_magic.languages.c import lower, parser as cparse
-from ufunc_magic.model import Options, make_options, object_code as objectcode
+from ufunc_magic.model import Options, make_options
 from ufunc_magic.notebook import option_line as arguments
 from ufunc_magic.runtime import loader
 
@@ -115,7 +114,7 @@ def _translated(text: str) -> None:
     for cplus in (False, True):
         unit, tree = cparse.parse_cell(text, cplus=cplus)
         try:
-            signatures, plain = operands.plan_operands(unit, options=Options(cplus=cplus))
+            signatures, plain = cells.plan_operands(unit, options=Options(cplus=cplus))
             made = ["::".join([*p.function.scope, p.function.name]) for p in plain]
             codegen.translate(
                 text,
@@ -229,7 +228,7 @@ def test_object_code_sealed_anew_with_any_header_is_read_or_refused(payload: byt
     for _ in range(500):
         damaged = _changed(header, rng)
         try:
-            objectcode.unpack(_sealed(damaged, code))
+            model.unpack(_sealed(damaged, code))
             accepted += 1
         except um.TargetError as error:
             _said(error)

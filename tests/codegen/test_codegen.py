@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import ufunc_magic as um
-from ufunc_magic.cells import operands
+from ufunc_magic import cells, compilers
 from ufunc_magic.codegen import Exports, Translation, VectorMath, unit as codegen
-from ufunc_magic.compilers import discovery
 from ufunc_magic.languages.c import parser as cparse
 from ufunc_magic.model import TYPES, SignatureError, make_options
 
@@ -21,7 +20,7 @@ from ufunc_magic.model import TYPES, SignatureError, make_options
 def _translated(cell: str, *, simd: tuple[str, ...] = (), judge: int = 1, **options: object) -> Translation:
     made = make_options(options)
     unit = cparse.parse(cell, cplus=made.cplus)
-    signatures, plain = operands.plan_operands(unit, options=made)
+    signatures, plain = cells.plan_operands(unit, options=made)
     names = [p.function.name for p in plain]
     math = VectorMath(simd, judge)
     return codegen.translate(
@@ -276,7 +275,7 @@ def test_math_functions_may_be_the_cells_own(function: str, shared_cache: None) 
 
 
 def test_generated_text_gives_no_warning(tmp_path: Path) -> None:
-    tool = discovery.find()
+    tool = compilers.find()
     cell = (
         "#include <math.h>\ndouble f(double x, double y) { return x + exp(y); }\n"
         "void g(const double v[3], double w[3]) { for (int i = 0; i < 3; i++) w[i] = 2 * v[i]; }\n"

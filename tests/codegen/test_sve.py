@@ -17,8 +17,7 @@ from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
 import ufunc_magic as um
-from ufunc_magic import codegen, compilers, runtime
-from ufunc_magic.cells import native
+from ufunc_magic import cells, codegen, compilers, runtime
 from ufunc_magic.model import Options
 
 CELL = """
@@ -162,7 +161,7 @@ def test_gcc_is_told_not_to_warn_of_clones_once_it_would(release: str, flags: li
     description = compilers.Description(f"gcc {release}", "aarch64", glibc="2.41")
     tool = compilers.Toolchain("gcc", ("gcc",), cplus=False, path="/usr/bin/gcc", size=0, mtime_ns=0, origin="PATH")
     facts: Any = {"options": Options(), "description": description, "tool": tool}
-    plan = native.plan_unit(set(), fenv=False, own=set(), floats=False, **facts)
+    plan = cells.plan_unit(set(), fenv=False, own=set(), floats=False, **facts)
     assert [flag for flag in plan.flags if flag.startswith("-W")] == flags
 
 

@@ -13,8 +13,8 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic import store as cache
-from ufunc_magic.compilers import Diagnosis, diagnose, discovery, doctor
-from ufunc_magic.compilers.doctor import Finding, simd_level
+from ufunc_magic.compilers import Diagnosis, Finding, diagnose, discovery, doctor
+from ufunc_magic.compilers.doctor import simd_level
 from ufunc_magic.languages.cuda import cuda_language
 
 

@@ -18,7 +18,6 @@ from ufunc_magic.languages.cuda import nvrtc
 from ufunc_magic.languages.cuda.nvrtc import (
     device_headers as headers,
     nvrtc_discovery as found,
-    nvrtc_hints as advice,
     nvrtc_log as log,
     nvrtc_program as program,
 )
@@ -245,7 +244,7 @@ def test_reading_a_log_never_fails(text: str, cell: str) -> None:
     ],
 )
 def test_frequent_faults_come_with_advice(message: str, line: str, word: str) -> None:
-    hint = advice.advise(message, line)
+    hint = nvrtc.advise(message, line)
     assert word in hint
     assert bool(word) == bool(hint)
 

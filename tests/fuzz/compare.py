@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ufunc_magic as um
-from ufunc_magic import forms as python_form
+from ufunc_magic import cells, forms as python_form
 from ufunc_magic.bench import expectation as verify
 from ufunc_magic.bench.expectation import FAULTS, to_lists
-from ufunc_magic.cells import operands
 from ufunc_magic.languages.c import lower, parser as cparse
 from ufunc_magic.model import Options
 from ufunc_magic.render import Agreement
@@ -268,7 +267,7 @@ def _same(got: NDArray[Any], wanted: NDArray[Any], *, near: bool) -> NDArray[np.
 def _python_forms(made: Sequence[Function], batch: Batch) -> dict[str, python_form.PythonForm | python_form.NotPython]:
     text = grow.cell_of(made, batch.style)
     unit, tree = cparse.parse_cell(text)
-    signatures, _ = operands.plan_operands(unit, options=Options())
+    signatures, _ = cells.plan_operands(unit, options=Options())
     program = lower(tree, typedefs=unit.typedefs)
     return {s.name: python_form.write(program, signature=s, unit=unit) for s in signatures}
 

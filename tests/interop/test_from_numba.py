@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ufunc_magic import model, runtime
 from ufunc_magic.interop import numba as numbacode
-from ufunc_magic.model import SignatureError, ToolchainError, object_code as objectcode
-from ufunc_magic.runtime import exception_codec as raising, loader, numpy_ufunc as ufunc
+from ufunc_magic.model import SignatureError, ToolchainError
+from ufunc_magic.runtime import loader
 
 numba = pytest.importorskip("numba", reason="Numba is not installed")
 llvm = pytest.importorskip("llvmlite.binding")
@@ -39,14 +40,14 @@ def lend(handle: ctypes.CDLL) -> None:
     table = (ctypes.c_void_p * len(names)).in_dll(handle, "__ufm_python")
     for n, name in enumerate(names):
         table[n] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
-    ctypes.py_object.in_dll(handle, "__ufm_exception").value = raising.exception
+    ctypes.py_object.in_dll(handle, "__ufm_exception").value = runtime.exception
 
 
-def opened(code: objectcode.ObjectCode, path: Path) -> np.ufunc:
+def opened(code: model.ObjectCode, path: Path) -> np.ufunc:
     path.write_bytes(code.code)
     library = loader.open_library(code, path)
     lend(library.handle)
-    return ufunc.make_ufunc(code.functions[0], library.loops, module=__name__, owner=library)
+    return runtime.make_ufunc(code.functions[0], library.loops, module=__name__, owner=library)
 
 
 @pytest.fixture
@@ -225,7 +226,7 @@ def test_a_function_from_numbas_cache(made: Callable[..., np.ufunc], tmp_path: P
         assert done.stderr == ""
         hits.append(done.stdout.strip())
     assert hits == ["0", "1"]
-    found = opened(objectcode.ObjectCode.from_bytes((tmp_path / "code").read_bytes()), tmp_path / "kept.so")
+    found = opened(model.ObjectCode.from_bytes((tmp_path / "code").read_bytes()), tmp_path / "kept.so")
     assert found(3.0) == 0.5
     with pytest.raises(ZeroDivisionError, match="division by zero"):
         found(1.0)
@@ -333,7 +334,7 @@ def test_reduce_raises(made: Callable[..., np.ufunc]) -> None:
 
 def test_exceptions_that_the_process_lacks_keep_name_and_base() -> None:
     text = '{"class": [["no.such", "Outer.Missing"], ["builtins", "KeyError"]], "arguments": [1, {"tuple": [2, "x"]}]}'
-    found = raising.exception(text)
+    found = runtime.exception(text)
     assert isinstance(found, KeyError)
     assert (type(found).__module__, type(found).__name__) == ("no.such", "Missing")
     assert found.args == (1, (2, "x"))

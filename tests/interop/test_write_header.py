@@ -14,8 +14,9 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 import ufunc_magic as um
+from ufunc_magic import runtime
 from ufunc_magic.interop.hosts import elf_names as elfnames, write_header
-from ufunc_magic.runtime import Build, LoadedObject, pickling as serialize, registry as built
+from ufunc_magic.runtime import Build, LoadedObject
 
 pytestmark = [
     pytest.mark.usefixtures("shared_cache"),
@@ -195,9 +196,9 @@ def test_functions_of_numba_serve_c(tmp_path: Path) -> None:
     def bent(x: float) -> float:
         return math.sin(x) + 1
 
-    found = serialize.origin_of(um.from_numba(bent))
+    found = runtime.origin_of(um.from_numba(bent))
     assert found is not None
-    build = built.loaded(found.object_code)
+    build = runtime.loaded(found.object_code)
     assert build is not None
     write_header(build, tmp_path / "bent.h")
     program = '#include "bent.h"\nint main(void) { printf("%.17g", bent(0.5)); return 0; }'

@@ -30,7 +30,6 @@ import ufunc_magic as um
 from support import catch_message, check_expectation, list_loops, read_header, replace_name
 from ufunc_magic import compilers, pipeline as build
 from ufunc_magic.cells import cell_settings
-from ufunc_magic.compilers import discovery
 from ufunc_magic.languages.c import c_tree, c_unit
 from ufunc_magic.model import Options, make_options
 
@@ -125,7 +124,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _is_golden_compiler() -> bool:
-    tool = discovery.find()
+    tool = compilers.find()
     return tool.kind == "gcc" and compilers.describe(tool).version.partition("gcc")[2].strip().startswith(
         GOLDEN_COMPILER
     )

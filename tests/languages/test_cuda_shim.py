@@ -17,7 +17,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import ufunc_magic
 import ufunc_magic as um
-from ufunc_magic.compilers import describe, discovery
+from ufunc_magic import compilers
+from ufunc_magic.compilers import describe
 from ufunc_magic.languages.cuda import device
 from ufunc_magic.model import ToolchainError
 
@@ -35,7 +36,7 @@ C_TYPES = {"f4": "float", "f8": "double", "i4": "int", "u4": "unsigned", "i8": "
 
 def compiler() -> list[str]:
     try:
-        return list(discovery.find(cplus=True).command)
+        return list(compilers.find(cplus=True).command)
     except ToolchainError:
         pytest.skip("no C++ compiler on this machine")
 
@@ -692,7 +693,7 @@ def test_functions_agree_with_numpy_and_scipy(cell: str, place: Literal["cpu", "
 def test_loops_over_cudas_functions_are_simd_code() -> None:
     if compiler()[0].rpartition("/")[2] != "g++":
         pytest.skip("no g++ on this machine")
-    if not describe(discovery.find(cplus=True)).libmvec:
+    if not describe(compilers.find(cplus=True)).libmvec:
         pytest.skip("the C library has no vector functions")
     cell = """__device__ float fast(float x) { return __fdividef(1.0f, 1.0f + __expf(-x)); }
 __device__ float relu(float x) { return fmaxf(x, 0.0f) + __logf(1.0f + fabsf(x)); }

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic.compilers import discovery
+from ufunc_magic import compilers
 from ufunc_magic.languages.cython import pgo as profile
 from ufunc_magic.model import ToolchainError
 
@@ -34,16 +34,16 @@ PyMODINIT_FUNC PyInit__ufm_0(void) { return PyModuleDef_Init(&definition); }
 
 
 @pytest.fixture
-def gcc() -> discovery.Toolchain:
-    found = [tool for tool in discovery.find_all() if tool.kind == "gcc"]
+def gcc() -> compilers.Toolchain:
+    found = [tool for tool in compilers.find_all() if tool.kind == "gcc"]
     if not found:
         pytest.skip("gcc is not installed")
     return found[0]
 
 
-def _compile(tool: discovery.Toolchain, output: Path, *more: str) -> str:
+def _compile(tool: compilers.Toolchain, output: Path, *more: str) -> str:
     """Compile ``UNIT``; the messages."""
-    command = [*tool.command, *discovery.base_flags(tool), f"-I{sysconfig.get_paths()['include']}", *more]
+    command = [*tool.command, *compilers.base_flags(tool), f"-I{sysconfig.get_paths()['include']}", *more]
     command += ["-x", "c", "-", "-o", str(output)]
     done = subprocess.run(command, input=UNIT, capture_output=True, text=True, timeout=300, check=True)
     return done.stderr
@@ -57,7 +57,7 @@ def _run(output: Path) -> list[str]:
 
 
 @pytest.fixture
-def trained(gcc: discovery.Toolchain, tmp_path: Path) -> Path:
+def trained(gcc: compilers.Toolchain, tmp_path: Path) -> Path:
     """The folder of a profile; ``module.so`` beside it made it."""
     folder = tmp_path / "profile"
     folder.mkdir()
@@ -73,7 +73,7 @@ def test_module_knows_the_run_that_makes_the_profile_by_its_name(trained: Path) 
     assert profile.is_written(trained)
 
 
-def test_second_compilation_finds_the_profile_of_the_first(gcc: discovery.Toolchain, trained: Path) -> None:
+def test_second_compilation_finds_the_profile_of_the_first(gcc: compilers.Toolchain, trained: Path) -> None:
     output, empty = trained.parent / "module.so", trained.parent / "empty"
     empty.mkdir()
 
@@ -84,7 +84,7 @@ def test_second_compilation_finds_the_profile_of_the_first(gcc: discovery.Toolch
     assert "profile count data file not found" in complaints(empty)
 
 
-def test_loop_that_did_not_run_is_still_vectorized(gcc: discovery.Toolchain, trained: Path) -> None:
+def test_loop_that_did_not_run_is_still_vectorized(gcc: compilers.Toolchain, trained: Path) -> None:
     """gcc's default would optimise the ufuncs' loops for size, and make them ten times slower."""
     use = profile.flags("use", folder=trained, toolchain=gcc)
     output = trained.parent / "module.so"
@@ -101,7 +101,7 @@ def test_program_imports_first_what_it_is_told(tmp_path: Path) -> None:
 
 
 def test_compiler_that_cannot_is_refused() -> None:
-    zig = discovery.Toolchain("zig", ("zig", "cc"), False, "/opt/zig", 1, 1, "PATH")
+    zig = compilers.Toolchain("zig", ("zig", "cc"), False, "/opt/zig", 1, 1, "PATH")
     with pytest.raises(ToolchainError, match="--pgo needs gcc, not zig cc"):
         profile.flags("gen", folder=Path("profile"), toolchain=zig)
 
@@ -123,7 +123,7 @@ if "_pgo_" in __name__:
 
 
 @pytest.mark.cython
-def test_cell_runs_once_for_its_profile_in_another_process(gcc: discovery.Toolchain, tmp_path: Path) -> None:
+def test_cell_runs_once_for_its_profile_in_another_process(gcc: compilers.Toolchain, tmp_path: Path) -> None:
     pytest.importorskip("Cython")
     seen = tmp_path / "seen"
     training = f"import os; open({str(seen)!r}, 'a').write(f'{{os.getpid()}} {{work(1000)}}')"
@@ -135,7 +135,7 @@ def test_cell_runs_once_for_its_profile_in_another_process(gcc: discovery.Toolch
 
 
 @pytest.mark.cython
-def test_run_that_leaves_no_profile_is_an_error(gcc: discovery.Toolchain) -> None:
+def test_run_that_leaves_no_profile_is_an_error(gcc: compilers.Toolchain) -> None:
     pytest.importorskip("Cython")
     with pytest.raises(ToolchainError, match="--pgo"):
         um.compile_cython(CELL.replace("TRAINING", "import os; os._exit(0)"), pgo=True)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic import pipeline
-from ufunc_magic.compilers import CompilerTexts, discovery, texts_of
+from ufunc_magic import compilers, pipeline, render
+from ufunc_magic.compilers import CompilerTexts, texts_of
 from ufunc_magic.languages import c
 from ufunc_magic.languages.cuda import nvrtc
 from ufunc_magic.languages.cuda.cuda_language import ptx_functions
@@ -26,14 +26,14 @@ from ufunc_magic.model import (
     ToolchainError,
     make_options,
 )
-from ufunc_magic.render import Progress, Report, assembly, source_views as show
+from ufunc_magic.render import Progress, Report, assembly
 from ufunc_magic.render.assembly import HotLoop, Placed, hot_loops
 from ufunc_magic.render.source_views import annotated, assembly_of, generated
 from ufunc_magic.render.vectorization import Remark, read_remarks
 from ufunc_magic.runtime import Build, LoadedObject, cpu_features
 
 needs_listing = pytest.mark.skipif(
-    discovery.find().kind == "zig", reason="zig keeps no assembly: gcc or clang is needed for --show"
+    compilers.find().kind == "zig", reason="zig keeps no assembly: gcc or clang is needed for --show"
 )
 
 TEXT = """\
@@ -199,7 +199,7 @@ class _Reader(HTMLParser):
 @pytest.mark.parametrize(
     "view", [assembly_of(CellPlace("In[3]"), LINES, (LOOP,)), annotated(CellPlace("In[3]"), LINES, (LOOP,))]
 )
-def test_views_are_html_with_inline_styles_only(view: show.View) -> None:
+def test_views_are_html_with_inline_styles_only(view: render.View) -> None:
     reader = _Reader()
     reader.feed(view.to_html())
     assert reader.open == []
@@ -288,9 +288,9 @@ def _loops(tmp_path: Path, cell: str = CELL, **options: object) -> tuple[HotLoop
     return hot_loops(compiled, assembly.read(texts.assembly), features=cpu_features())
 
 
-def _views(tmp_path: Path, *wanted: show.ViewName, cell: str = CELL, **options: object) -> tuple[show.View, ...]:
+def _views(tmp_path: Path, *wanted: render.ViewName, cell: str = CELL, **options: object) -> tuple[render.View, ...]:
     compiled, texts = _compiled(tmp_path, cell, options)
-    return show.views(compiled, wanted, texts, place=compiled.object_code.place)
+    return render.views(compiled, wanted, texts, place=compiled.object_code.place)
 
 
 def _compiled(tmp_path: Path, cell: str, options: dict[str, object]) -> tuple[CompiledCell, CompilerTexts]:
@@ -356,7 +356,7 @@ def test_sums_under_fast_math_become_vectors(tmp_path: Path) -> None:
 
 
 def test_zig_is_refused_with_a_word_on_what_would_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tool = discovery.Toolchain("zig", ("zig", "cc"), False, "/zig", 1, 1, "CC")
+    tool = compilers.Toolchain("zig", ("zig", "cc"), False, "/zig", 1, 1, "CC")
     monkeypatch.setattr("ufunc_magic.compilers.compiler_texts.find", lambda **_: tool)
     with pytest.raises(ToolchainError, match="zig does not provide an assembly listing"):
         texts_of(tmp_path, cplus=False, compile_again=lambda more: pytest.fail("compiled"))

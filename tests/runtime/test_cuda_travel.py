@@ -16,7 +16,6 @@ import ufunc_magic as um
 from support import compile_in, run_bare
 from ufunc_magic import __main__ as shell
 from ufunc_magic.languages.cuda import device, nvrtc
-from ufunc_magic.languages.cuda.device import kernel_source as source
 from ufunc_magic.model import FunctionCode, ObjectCode, unpack
 from ufunc_magic.runtime import Build, LoadedObject, carry
 
@@ -89,11 +88,11 @@ def test_what_travels_without_its_source_holds_no_copy_of_it(cell: Build) -> Non
     code, _ = unpack(um.dumps(cell["mul"], source=False))
     assert "return x * y" not in code.header.decode()
     with pytest.raises(um.UfuncMagicError, match=r"In\[3\] came without its source"):
-        source.cell(code)
+        device.cell(code)
 
 
 def test_what_the_gpus_compiler_sees_has_nothing_of_the_hosts(cell: Build) -> None:
-    text = source.cell(cell.object_code)
+    text = device.cell(cell.object_code)
     assert "cudaMalloc" not in text
     assert text.count("\n") == CELL.count("\n")
     assert "__global__ void scale" in text
@@ -102,7 +101,7 @@ def test_what_the_gpus_compiler_sees_has_nothing_of_the_hosts(cell: Build) -> No
 @pytest.mark.slow
 def test_a_cell_of_t_is_compiled_for_the_gpu_once_for_each_type() -> None:
     made = um.compile_cuda("__device__ T twice(T x) { return 2 * x; }", types="f4,f8", device="cpu")
-    assert [word in source.cell(made.object_code) for word in ("#define T float", "#define T double")] == [True, True]
+    assert [word in device.cell(made.object_code) for word in ("#define T float", "#define T double")] == [True, True]
 
 
 def test_shims_keep_the_names_that_the_carried_code_has() -> None:

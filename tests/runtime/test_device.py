@@ -28,6 +28,7 @@ import pytest
 import ufunc_magic as um
 from gpu import Skip, check as command, check_cells, checks, run, table
 from support import replace_name
+from ufunc_magic import runtime
 from ufunc_magic.languages.cuda import device, nvrtc
 from ufunc_magic.languages.cuda.device import (
     cuda_kernel,
@@ -38,7 +39,7 @@ from ufunc_magic.languages.cuda.device import (
     kernel_source as source,
 )
 from ufunc_magic.model import ArgumentError, CompileError, FunctionCode, LoopCode, ObjectCode, ToolchainError
-from ufunc_magic.runtime import here, loader
+from ufunc_magic.runtime import here
 
 TEMPLATES = Path(um.__file__).parent / "languages" / "cuda" / "templates"
 COMPILER = shutil.which("g++") or shutil.which("clang++")
@@ -840,7 +841,7 @@ def kernel_of(name: str, cell: str, prototype: Sequence[str], *, emulated: bool 
     )
     run = compiled(cell, name)[0] if emulated else None
     address = ctypes.cast(run, ctypes.c_void_p).value if run else 0
-    owner = loader.Library(run.module, (), ()) if run else None
+    owner = runtime.Library(run.module, (), ()) if run else None
     return device.Kernel(code, object_code, address=address or 0, owner=owner, emulated=not device.on_gpu(object_code))
 
 

@@ -30,11 +30,11 @@ from hypothesis import given, strategies as st
 
 import ufunc_magic as um
 from support import run_bare
-from ufunc_magic import __main__, serialize as door
+from ufunc_magic import __main__, runtime, serialize as door
 from ufunc_magic.model import ObjectCode, OptionError, SignatureError, TargetError, pack, unpack
 from ufunc_magic.model.object_code import FORMAT_VERSION
 from ufunc_magic.render import contents
-from ufunc_magic.runtime import loader, pickling as serialize
+from ufunc_magic.runtime import pickling as serialize
 
 needs_cython = pytest.mark.skipif(
     not importlib.util.find_spec("Cython"), reason="Cython is not installed (extra: cython)"
@@ -708,7 +708,7 @@ def test_cloudpickle_carries_class_methods_of_a_cell(tmp_path: Path) -> None:
 
 
 SMALL = ObjectCode(
-    b"\x7fELF\0code", loader.here(), (), source="double f(double x) { return x; }", name="In[3]", toolchain="gcc 12"
+    b"\x7fELF\0code", runtime.here(), (), source="double f(double x) { return x; }", name="In[3]", toolchain="gcc 12"
 )
 
 
@@ -946,13 +946,13 @@ def test_code_for_another_machine_is_refused_naming_both(change: dict[str, str],
     data = foreign(altered(built().object_code, 2), **change)
     with pytest.raises(TargetError) as refused:
         um.loads(data)
-    here = loader.here()
+    here = runtime.here()
     assert named in refused.value.message
     assert f"this process is {here.os} {here.machine}" in refused.value.message
 
 
 def test_code_for_a_cpu_with_more_instructions_is_refused_and_never_run() -> None:
-    data = foreign(altered(built().object_code, 3), level=" ".join(["native: avx9000", *loader.cpu_features()]))
+    data = foreign(altered(built().object_code, 3), level=" ".join(["native: avx9000", *runtime.cpu_features()]))
     with pytest.raises(TargetError, match="CPU with avx9000, which this CPU lacks"):
         um.loads(data)
 
@@ -961,7 +961,7 @@ def test_native_code_says_what_it_needs_and_runs_where_it_was_made() -> None:
     f = um.c_ufunc("double native(double x) { return x * 3; }", arch="native")
     level = unpack(um.dumps(f))[0].target.level
     assert level.startswith("native: ")
-    assert set(level.removeprefix("native: ").split()) <= set(loader.cpu_features())
+    assert set(level.removeprefix("native: ").split()) <= set(runtime.cpu_features())
     assert um.loads(um.dumps(f)) is f
 
 
@@ -1034,7 +1034,7 @@ def test_inspect_shows_what_a_file_holds(tmp_path: Path, capsys: pytest.CaptureF
     path.write_bytes(um.dumps(built().twice, key="secret"))
     assert __main__.main(["inspect", str(path)]) == 0
     shown = capsys.readouterr().out
-    here = loader.here()
+    here = runtime.here()
     size = f"{path.stat().st_size:,}"
     assert shown.startswith(f"ufunc_magic object code, {size} bytes, signed (not verified here)\n")
     for line in (
