@@ -9,6 +9,8 @@ from pathlib import Path
 import lazy_loader
 import pytest
 
+from support import run_python
+
 
 def test_a_file_that_another_thread_is_importing_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     room = tmp_path / "slow_room"
@@ -42,3 +44,9 @@ def test_a_file_that_another_thread_is_importing_is_waited_for(tmp_path: Path, m
     finally:
         for name in ("slow_room", "slow_room.slow_file"):
             sys.modules.pop(name, None)
+
+
+@pytest.mark.cython
+def test_every_name_of_the_package_loads_at_once_where_the_user_asks_for_it() -> None:
+    pytest.importorskip("Cython", reason="Cython is not installed")
+    run_python("import ufunc_magic; assert ufunc_magic.compile_c", EAGER_IMPORT="1")
