@@ -676,7 +676,7 @@ def test_another_process_finds_the_lto_ir_and_needs_no_compiler(cache_folder: Pa
     code = nvrtc.ltoir(made)
     program_text = (
         "import sys; sys.modules['cuda.bindings'] = None\n"
-        "from ufunc_magic.compilers import nvrtc; from ufunc_magic.model.object_code import ObjectCode\n"
+        "from ufunc_magic.languages.cuda import nvrtc; from ufunc_magic.model.object_code import ObjectCode\n"
         f"print(nvrtc.ltoir(ObjectCode.from_bytes({made.to_bytes()!r})).hex() == {code.hex()!r})"
     )
     done = subprocess.run(

@@ -141,8 +141,7 @@ def test_dumps_brings_lto_ir_along_and_pickle_what_has_been_made(cell: Build) ->
 LINKED = """
 from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda, float32
-from ufunc_magic.compilers import nvrtc
-from ufunc_magic.interop import numba_cuda
+from ufunc_magic.languages.cuda import numba_cuda, nvrtc
 import ufunc_magic.languages.cuda.nvrtc.linkable_code
 from ufunc_magic.languages.cuda.nvrtc import nvrtc_discovery as found, nvrtc_program as program
 def missing(*args, **kwargs):
