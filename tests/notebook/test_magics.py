@@ -407,7 +407,7 @@ def test_tab_offers_every_option_once_typed_ones_left_out(loaded: InteractiveShe
     ("text", "expected"),
     [
         ("double squared(double x) { return x * x; }\ndouble f(double y) { return squ", ["squared"]),
-        ("#include <math.h>\ndouble f(double x) { return lgam", ["lgamma"]),
+        ("#include <math.h>\ndouble f(double x) { return lgam", ["lgamma", "lgamma_r"]),
         ("#include <cmath>\ndouble f(double x) { return tgam", ["tgamma"]),
         ("double f(double x) { return lgam", []),
         ("#include <complex.h>\ndouble complex f(double complex x) { return csq", ["csqrt"]),
