@@ -433,7 +433,8 @@ sys.meta_path.insert(0, Blocked())
 import ctypes, pathlib
 import numpy as np
 from ufunc_magic.model import object_code as objectcode
-from ufunc_magic.runtime import exception_codec as raising, loader, numpy_ufunc as ufunc
+from ufunc_magic import runtime
+from ufunc_magic.runtime import loader, numpy_ufunc as ufunc
 code = objectcode.ObjectCode.from_bytes(pathlib.Path(sys.argv[1]).read_bytes())
 path = pathlib.Path(sys.argv[1] + ".so")
 path.write_bytes(code.code)

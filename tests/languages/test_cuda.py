@@ -360,7 +360,7 @@ def test_kernel_that_needs_a_gpu_takes_no_other_down() -> None:
         "__global__ void groups(float *x) { cg::this_cluster().sync(); }\n"
         '__device__ unsigned mask() { unsigned m; asm("activemask.b32 %0;" : "=r"(m)); return m; }\n'
         "__global__ void masks(unsigned *x) { *x = mask(); }\n"
-        "__global__ void shuffle_arrays(float *x) { *x = __shfl(*x, 0); }\n"
+        "__global__ void shuffled(float *x) { *x = __shfl(*x, 0); }\n"
         "__global__ void fine(float *x) { *x = 7; }\n"
     )
     x = np.zeros(1, "f4")

@@ -12,7 +12,7 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic.model import TABLE, OptionKeywords, Options, make_options, names_for
-from ufunc_magic.runtime import Build
+from ufunc_magic.pipeline import CompiledBuild
 
 COMPILING = {"c": um.compile_c, "cython": um.compile_cython, "cuda": um.compile_cuda}
 
@@ -40,7 +40,7 @@ def test_flags_that_set_numbers_are_told_apart() -> None:
 
 
 def test_a_report_takes_the_options_that_only_show() -> None:
-    parameters = {n: p for n, p in inspect.signature(Build.report).parameters.items() if n != "self"}
+    parameters = {n: p for n, p in inspect.signature(CompiledBuild.report).parameters.items() if n != "self"}
     kinds = {name: kind.__forward_arg__ for name, kind in OptionKeywords.__annotations__.items()}
     assert {name: p.annotation for name, p in parameters.items()}.items() <= kinds.items()
     defaults = {name: p.default for name, p in parameters.items()}
@@ -55,7 +55,7 @@ def test_a_header_is_bound_with_the_options_of_c_but_those_that_it_names_itself(
 
 @pytest.mark.parametrize(
     "function",
-    [um.compile_c, um.c_ufunc, um.compile_cython, um.compile_cuda, um.wrap_header, um.compare, Build.report],
+    [um.compile_c, um.c_ufunc, um.compile_cython, um.compile_cuda, um.wrap_header, um.compare, CompiledBuild.report],
 )
 def test_examples_are_right(function: Callable[..., Any]) -> None:
     if function is um.compile_cython:
