@@ -42,6 +42,7 @@ _SCRIPTS = {
     "honest_table_2": "honest_table",
     "honest_table_8": "honest_table",
     "pycuda_suite_gpu": "pycuda_suite",
+    "shortcuts": "first_second",
     "simdmath": "simdmath_speed",
     "simdmath_avx2": "simdmath_speed",
     "simdmath_neon": "simdmath_accuracy",
