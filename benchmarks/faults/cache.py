@@ -554,7 +554,7 @@ def versions(folder: Path) -> Came:
     tally = Tally(_named(versions))
     root = _prepared(folder)
     theirs = root / "keys" / key(["theirs"])
-    theirs.write_bytes(b"ufunc_magic 2 whatever that version writes\n")
+    theirs.write_bytes(b"ufunc_magic 3 whatever that version writes\n")
     known = sorted(root.rglob("*.so"))
 
     def other() -> object:

@@ -15,6 +15,8 @@ def read_header(text: str) -> dict[str, list[str]]:
     header: dict[str, list[str]] = {}
     for line in text.lstrip("\ufeff").splitlines():
         entry = re.match(r"(?://|#) (options|types|given|expect|warns): (.*)", line)
+        if not entry and line.startswith(("# ", "// ")):
+            continue  # another comment, such as "# distutils: ..."
         if not entry:
             break
         header.setdefault(entry[1], []).append(entry[2])

@@ -19,6 +19,9 @@ AUTO = CType("?", name="auto")
 #: The type of what is not known.
 UNKNOWN = CType("?")
 
+#: Steps of pointers, arrays and typedefs beyond which a type is not read: Python's own recursion has a limit.
+_DEEPEST = 100
+
 _COMPLEX = re.compile(r"(?:::)?(?:\w+::)*complex\s*<(.*)>", re.S)
 
 
@@ -58,13 +61,17 @@ class TypeReader:
         self.typedefs = typedefs
         self.length = length
         self._known: dict[str, CType] = {}
+        self._depth = 0
 
     def named(self, spelling: str) -> CType:
         """The type of a specifier; kind ``"?"`` for one that is not known."""
         t = self._known.get(spelling)
         if t is None:
-            self._known[spelling] = CType("?", name=spelling)  # while it is read: a cycle ends here
-            t = self._known[spelling] = self._read(spelling)
+            t = self._known[spelling] = CType("?", name=spelling)  # while it is read: a cycle ends here
+            if self._depth < _DEEPEST:
+                self._depth += 1
+                t = self._known[spelling] = self._read(spelling)
+                self._depth -= 1
         return t
 
     def forget(self, names: list[str]) -> None:
@@ -110,6 +117,8 @@ class TypeReader:
 
     def fold(self, marks: tuple[Mark, ...], t: CType) -> Declared:
         """The type of a name with these marks on a base type."""
+        if len(marks) > _DEEPEST:
+            return Declared(UNKNOWN)
         reference = False
         starred = t.kind == "a" and t.length is None
         sizes: list[Node | None] = []
