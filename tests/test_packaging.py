@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 import ufunc_magic as um
+from support import REPOSITORY
 from ufunc_magic.__main__ import main
 
-ROOT = Path(__file__).parent.parent
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 
 
 def test_version_is_the_installed_one() -> None:
@@ -25,9 +25,9 @@ def test_version_is_the_installed_one() -> None:
 
 
 def test_jupyterlab_extension_is_complete_and_has_the_version_of_the_package() -> None:
-    folder = ROOT / "ufunc_magic" / "notebook" / "labextension"
+    folder = REPOSITORY / "ufunc_magic" / "notebook" / "labextension"
     package = json.loads((folder / "package.json").read_text(encoding="utf-8"))
-    sources = json.loads((ROOT / "packaging" / "labextension" / "package.json").read_text(encoding="utf-8"))
+    sources = json.loads((REPOSITORY / "packaging" / "labextension" / "package.json").read_text(encoding="utf-8"))
     assert package["version"] == sources["version"] == PROJECT["version"]
     assert (folder / package["jupyterlab"]["_build"]["load"]).is_file()
 
@@ -63,21 +63,21 @@ print(um.cache.path, callable(um.cache.prune), callable(um.compare), callable(um
 @pytest.mark.slow
 def test_wheel_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
     pytest.importorskip("build", reason="build is not installed (extra: dev)")
-    command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path), str(ROOT)]
+    command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path), str(REPOSITORY)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     if done.returncode and re.search(r"ConnectionError|Could not find a version|No matching distribution", done.stdout):
         pytest.skip("hatchling cannot be fetched: no package index")
     assert done.returncode == 0, done.stdout + done.stderr
     names = set(zipfile.ZipFile(next(tmp_path.glob("*.whl"))).namelist())
     files = {
-        str(p.relative_to(ROOT))
-        for p in (ROOT / "ufunc_magic").rglob("*")
+        str(p.relative_to(REPOSITORY))
+        for p in (REPOSITORY / "ufunc_magic").rglob("*")
         if p.is_file() and "__pycache__" not in p.parts
     }
     assert {name for name in names if ".dist-info/" not in name and ".data/" not in name} == files
     # JupyterLab finds the extension where the wheel installs it.
     place = f"ufunc_magic-{version('ufunc_magic')}.data/data/share/jupyter/labextensions/ufunc-magic/"
-    extension = ROOT / "ufunc_magic" / "notebook" / "labextension"
+    extension = REPOSITORY / "ufunc_magic" / "notebook" / "labextension"
     copies = {place + str(p.relative_to(extension)) for p in extension.rglob("*") if p.is_file()}
     assert {name for name in names if ".data/" in name} == copies | {f"{place}install.json"}
     assert "ufunc_magic/py.typed" in names
@@ -86,7 +86,7 @@ def test_wheel_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mark", ["demo-command", "test-command"])
 def test_readme_has_the_two_commands_and_they_set_up_all_they_need(mark: str) -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     commands = re.findall(rf"<!-- {mark} -->\n```sh\n(.+?)\n```", text, re.DOTALL)
     assert len(commands) == 1
     assert commands[0].startswith("python3 -m venv ")

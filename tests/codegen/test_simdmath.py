@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import REPOSITORY
 
-ROOT = Path(__file__).resolve().parents[2]
 X86, ARM = ((sys.platform, platform.machine()) == ("linux", machine) for machine in ("x86_64", "aarch64"))
 #: Largest error in ulp that the header's comments promise, per instruction set; for NEON what we say of libmvec.
 X86_LIMITS = {
@@ -46,7 +46,9 @@ pytestmark = [
 
 
 def _accuracy() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("simdmath_accuracy", ROOT / "benchmarks" / "simdmath_accuracy.py")
+    spec = importlib.util.spec_from_file_location(
+        "simdmath_accuracy", REPOSITORY / "benchmarks" / "simdmath_accuracy.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

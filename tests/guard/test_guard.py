@@ -21,6 +21,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic as um
+from support import CELLS
 from ufunc_magic.guard import guard_process as process, trial_inputs as inputs
 from ufunc_magic.guard.helper.helper_process import Helper, Ready
 from ufunc_magic.guard.helper.probe import _open_watcher
@@ -38,12 +39,12 @@ traps = pytest.mark.skipif(
     platform.machine() in ("aarch64", "arm64"), reason="arm64 divides integers by zero without a trap, to 0"
 )
 
-CELLS = sorted((Path(__file__).parents[1] / "cells" / "crash").glob("*.c"))
+CRASHING = sorted((CELLS / "crash").glob("*.c"))
 #: What `__builtin_trap` raises: x86's instruction is an illegal one, arm64's a breakpoint.
 _TRAP = "SIGTRAP" if platform.machine() in ("aarch64", "arm64") else "SIGILL"
-CRASHES = [path for path in CELLS if "// expect:" in path.read_text()]
+CRASHES = [path for path in CRASHING if "// expect:" in path.read_text()]
 #: Of which some function is bound.
-FAULTY = [path for path in CELLS if path not in CRASHES]
+FAULTY = [path for path in CRASHING if path not in CRASHES]
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -859,7 +860,7 @@ def test_a_function_is_timed_where_it_works(loaded: InteractiveShell) -> None:
 
 
 def test_a_function_of_arrays_that_asserts_is_timed(loaded: InteractiveShell) -> None:
-    report = loaded.run_cell_magic("c_ufunc", "", (CELLS[0].parent / "assert_on_an_element.c").read_text())
+    report = loaded.run_cell_magic("c_ufunc", "", (CELLS / "crash" / "assert_on_an_element.c").read_text())
     assert [c.name for c in report.comparisons] == ["mean_log"]
 
 

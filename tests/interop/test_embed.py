@@ -16,12 +16,13 @@ from pathlib import Path
 
 import pytest
 
+from support import REPOSITORY
+
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
-INCLUDE = ROOT / "ufunc_magic" / "include"
-CHECKS = ROOT / "tests" / "embed"
-EXAMPLE = ROOT / "examples" / "embed_cpp"
+INCLUDE = REPOSITORY / "ufunc_magic" / "include"
+CHECKS = REPOSITORY / "tests" / "embed"
+EXAMPLE = REPOSITORY / "examples" / "embed_cpp"
 #: A million calls in the long run, fewer where every push waits for them.
 NIGHTLY = bool(os.environ.get("UFM_NIGHTLY"))
 
@@ -60,7 +61,7 @@ def compiled(output: Path, *flags: str, source: Path = CHECKS / "check.cpp") -> 
 
 
 def ran(*command: str | Path, timeout: float = 300, **environment: str) -> subprocess.CompletedProcess[str]:
-    surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join([str(CHECKS), str(ROOT)]), **environment}
+    surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join([str(CHECKS), str(REPOSITORY)]), **environment}
     return subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, timeout=timeout, env=surroundings
     )
@@ -172,7 +173,7 @@ def test_example_takes_the_same_road_with_device_pointers(example: Path) -> None
 
 def test_example_shows_python_exceptions(example: Path, tmp_path: Path) -> None:
     (tmp_path / "cupy.py").write_text("raise ImportError('no GPU today')\n")
-    done = ran(example, "--gpu", PYTHONPATH=os.pathsep.join([str(tmp_path), str(ROOT)]))
+    done = ran(example, "--gpu", PYTHONPATH=os.pathsep.join([str(tmp_path), str(REPOSITORY)]))
     assert done.returncode == 2
     assert done.stderr.endswith("ImportError: no GPU today\n")
     assert "filters.py" in done.stderr

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support import REPOSITORY
 from ufunc_magic import model, runtime
 from ufunc_magic.interop import numba as numbacode
 from ufunc_magic.model import SignatureError, ToolchainError
@@ -28,8 +29,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::numba.NumbaWarning"),
     pytest.mark.skipif(llvm.llvm_version_info < (17,), reason="Numba's LLVM is too old for from_numba"),
 ]
-
-ROOT = Path(__file__).parents[2]
 
 
 def lend(handle: ctypes.CDLL) -> None:
@@ -213,7 +212,7 @@ def test_signatures_are_compiled_when_asked_for(made: Callable[..., np.ufunc]) -
 def test_a_function_from_numbas_cache(made: Callable[..., np.ufunc], tmp_path: Path) -> None:
     module = tmp_path / "kept.py"
     module.write_text("import numba\n@numba.njit('f8(f8)', cache=True)\ndef f(a):\n    return 1 / (a - 1)\n")
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "numba"), "PYTHONPATH": f"{ROOT}:{tmp_path}"}
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "numba"), "PYTHONPATH": f"{REPOSITORY}:{tmp_path}"}
     program = (
         "import pathlib, kept; from ufunc_magic.interop import numba as numbacode; "
         "print(sum(kept.f.stats.cache_hits.values()));"
@@ -465,7 +464,7 @@ def test_a_process_without_numba_and_compiler_runs_it(tmp_path: Path, func: Any,
     path.write_bytes(code.to_bytes())
     program = OTHER_SIDE.replace("LEND", f"{inspect.getsource(lend)}\nlend(library.handle)\n")
     program = "from __future__ import annotations\n" + program
-    environment = {"PATH": "", "PYTHONPATH": str(ROOT)}
+    environment = {"PATH": "", "PYTHONPATH": str(REPOSITORY)}
     done = subprocess.run(
         [sys.executable, "-c", program, str(path)], env=environment, capture_output=True, text=True, check=False
     )

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz import grow
+from fuzz import grow
+from support import CELLS
 from ufunc_magic.ir import Constant, CType, FunctionIR, walk
 from ufunc_magic.languages.c import lower, parse_cell
 
@@ -18,7 +19,6 @@ from .c_printer import HEAD, CPrinter, Unprintable, decayed, spelled
 
 #: Cells without a meaning of their own: undefined results, functions named like the driver's, <tgmath.h>, a file.
 SKIPPED = ("missing_return", "names_of_python_and_libc", "odd_names", "generic", "local_include")
-CELLS = Path(__file__).parents[1] / "cells"
 GCC = shutil.which("gcc")
 FLAGS = ("-O0", "-fwrapv", "-ffp-contract=off", "-w", "-std=gnu17")
 #: Calls of each function.

@@ -27,13 +27,12 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from support import catch_message, check_expectation, list_loops, read_header, replace_name
+from support import CELLS, catch_message, check_expectation, list_loops, read_header, replace_name
 from ufunc_magic import compilers, pipeline as build
 from ufunc_magic.cells import cell_settings
 from ufunc_magic.languages.c import c_tree, c_unit
 from ufunc_magic.model import Options, make_options
 
-CELLS = Path(__file__).parents[1] / "cells"
 LANGUAGES = {".c": "c", ".cpp": "c", ".pyx": "cython", ".cu": "cuda"}
 #: The cells of C++ and CUDA that are tried each time; the others take seconds, and are slow tests.
 QUICK = {"templates.cpp", "template_fault.cpp"}

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 import ufunc_magic as um
+from support import REPOSITORY
 from ufunc_magic import pipeline
 from ufunc_magic.model import LANGUAGES, LanguageEntry
 
 SOURCE = "hyp(a, b): a a * b b * + sqrt\nhalf(x): x 2 /\n"
-CONTRIBUTING = Path(__file__).parents[2] / "CONTRIBUTING.md"
+CONTRIBUTING = REPOSITORY / "CONTRIBUTING.md"
 
 
 @pytest.fixture(autouse=True)

@@ -27,7 +27,8 @@ from typing import Any
 import nbformat
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from support import REPOSITORY
+
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 MISSING = [name for name in ("playwright", "jupyterlab", "notebook") if not importlib.util.find_spec(name)]
 
@@ -116,7 +117,7 @@ def artefacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """JupyterLab, then Notebook 7, in a folder with copies of the examples and settings of its own."""
     folder = tmp_path_factory.mktemp(request.param)
-    for path in (ROOT / "examples").glob("*.ipynb"):
+    for path in (REPOSITORY / "examples").glob("*.ipynb"):
         shutil.copy(path, folder)
     cells = [nbformat.v4.new_code_cell(text) for text in CELLS.values()]
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=METADATA), folder / "cells.ipynb")
@@ -145,7 +146,7 @@ def running(module: str, folder: Path) -> Iterator[tuple[int, str]]:
         **os.environ,
         **{name: str(folder / name.lower()) for name in own},
         "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": str(REPOSITORY),
     }
     command = [sys.executable, "-m", module, "--no-browser", "--allow-root", "--expose-app-in-browser"]
     command += [f"--ServerApp.port={port}", "--ServerApp.port_retries=0", "--ServerApp.ip=127.0.0.1"]

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
+from support import REPOSITORY
 from ufunc_magic.model import TABLE, Option
 from ufunc_magic.notebook import magics
 from ufunc_magic.notebook.option_line import CACHE, COMPARE, CONFIG, HELP_FLAGS, SAVE, flags_of
 
 CELL_FLAGS = flags_of(TABLE)
-ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
+TEXT = (REPOSITORY / "docs" / "options.md").read_text(encoding="utf-8")
 #: Heading -> what stands below it, down to the next.
 SECTIONS = {
     part.partition("\n")[0]: part.partition("\n")[2] for part in re.split(r"^## ", TEXT, flags=re.MULTILINE)[1:]
@@ -78,7 +78,9 @@ def test_every_option_of_a_line_is_one_that_the_magics_read(magic: str, loaded: 
 
 
 def test_options_in_examples_exist() -> None:
-    lines = re.findall(r"^%%\w+(.*)$", TEXT + (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    lines = re.findall(
+        r"^%%\w+(.*)$", TEXT + (REPOSITORY / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
     used = {re.split(r"[ =]", word)[0] for line in lines for word in re.findall(r"(?<= )-\S+", line)}
     assert used - set(CELL_FLAGS) == set()
 
@@ -94,10 +96,14 @@ def test_every_environment_variable_of_ours_has_a_line() -> None:
     assert sorted(said) == sorted(found)
 
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "howto").glob("*.md"))]
+PAGES = [
+    REPOSITORY / "README.md",
+    *sorted((REPOSITORY / "docs").glob("*.md")),
+    *sorted((REPOSITORY / "docs" / "howto").glob("*.md")),
+]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(REPOSITORY)))
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     prose = re.sub(r"```.*?```|`[^`\n]+`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     links = re.findall(r"\]\(([^)#:]+)\)", prose)
@@ -108,7 +114,7 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 @pytest.mark.cython
 def test_cells_of_the_readme_run_when_pasted_in_order(shell: InteractiveShell) -> None:
     pytest.importorskip("Cython", reason="Cython is not installed (extra: cython)")
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     # Every second fence closes a block.
     cells = [block.partition("\n")[2] for block in text.split("```")[1::2] if block.startswith("\n")]
     assert len(cells) == 7

@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
+from support import REPOSITORY
+
 nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed (extra: test)")
 pytest.importorskip("nbclient", reason="nbclient is not installed (extra: test)")
 
 #: What a cell shows; where the compiler took long, the line that said so has become the report.
 SHOWN = ("execute_result", "display_data")
-FOLDER = Path(__file__).parents[2] / "examples"
+FOLDER = REPOSITORY / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.ipynb"))
 
 

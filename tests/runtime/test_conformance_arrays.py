@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import REPOSITORY
 
 CELL = """
 double f(double a) { return 2*a + 1; }
@@ -537,7 +538,7 @@ def test_array_of_another_library_works_or_raises_clearly(
 
 
 def test_table_in_the_docs_says_what_is_tested() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "arrays.md").read_text(encoding="utf-8")
+    text = (REPOSITORY / "docs" / "arrays.md").read_text(encoding="utf-8")
     lines = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in text.splitlines()]
     listed = {(cells[1], cells[2]): cells[3:] for cells in lines if len(cells) == 5}
     for row in ROWS:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from support import REPOSITORY
 
 if not hasattr(os, "fork"):
     pytest.skip("faults are tried in forked processes, which this system has not", allow_module_level=True)
 
 
 def _load() -> ModuleType:
-    path = Path(__file__).parents[2] / "benchmarks" / "faults" / "cache.py"
+    path = REPOSITORY / "benchmarks" / "faults" / "cache.py"
     spec = importlib.util.spec_from_file_location("ufm_faults_cache", path)
     assert spec
     assert spec.loader

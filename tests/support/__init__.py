@@ -15,6 +15,8 @@ pytest has ``tests`` on its path (pyproject.toml), so tests write ``from support
 
 from .builds import compile_in as compile_in
 from .cell_files import (
+    CELLS as CELLS,
+    REPOSITORY as REPOSITORY,
     catch_message as catch_message,
     check_expectation as check_expectation,
     list_loops as list_loops,

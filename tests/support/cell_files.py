@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+#: The repository that the tests are part of; the package that is tested may be installed elsewhere (`CHECKOUT`).
+REPOSITORY = Path(__file__).parents[2]
+#: The folder with a folder for each kind of cell.
+CELLS = REPOSITORY / "tests" / "cells"
 
 
 def read_header(text: str) -> dict[str, list[str]]:

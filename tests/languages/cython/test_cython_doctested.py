@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-CELLS = sorted((Path(__file__).parents[1] / "cells" / "doctested").glob("*.pyx"))
+from support import CELLS
+
+DOCTESTED = sorted((CELLS / "doctested").glob("*.pyx"))
 pytestmark = [
     pytest.mark.cython,
     pytest.mark.skipif(not importlib.util.find_spec("Cython"), reason="Cython is not installed (extra: cython)"),
@@ -31,7 +33,7 @@ def assert_holds(shell: InteractiveShell, cell: str, *, name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", CELLS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", DOCTESTED, ids=lambda path: path.stem)
 def test_cell_does_what_it_does_in_plain_cython(loaded: InteractiveShell, path: Path) -> None:
     assert_holds(loaded, path.read_text(encoding="utf-8"), name=path.stem)
 

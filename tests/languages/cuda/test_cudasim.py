@@ -15,7 +15,7 @@ import pytest
 import ufunc_magic as um
 from ufunc_magic.languages.cuda.numba_cuda.simulator import Simulation
 
-KERNELS = Path(__file__).parents[1] / "kernels" / "simulated.py"
+KERNELS = Path(__file__).parent / "kernels" / "simulated.py"
 numba = pytest.mark.numba
 needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="Numba is not installed")
 

@@ -17,7 +17,7 @@ from ufunc_magic.languages.cuda import numba_cuda, nvrtc
 from ufunc_magic.languages.cuda.numba_cuda import Form, ValueType, choose, forms, mismatch, refusal
 from ufunc_magic.model import FunctionCode, LoopCode, ObjectCode, Target
 
-KERNELS = Path(__file__).parents[1] / "kernels"
+KERNELS = Path(__file__).parent / "kernels"
 F4, F8, I4, I8, B1 = (ValueType(np.dtype(t)) for t in ("f4", "f8", "i4", "i8", "?"))
 TO_F4, TO_F8 = ValueType(np.dtype("f4"), True), ValueType(np.dtype("f8"), True)
 

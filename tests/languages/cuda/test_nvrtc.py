@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from support import CELLS
 from ufunc_magic.languages.cuda import nvrtc
 from ufunc_magic.languages.cuda.nvrtc import (
     device_headers as headers,
@@ -23,7 +24,7 @@ from ufunc_magic.languages.cuda.nvrtc import (
 )
 from ufunc_magic.model import CompileError, FunctionCode, LoopCode, ObjectCode, Target, ToolchainError
 
-CELLS = sorted((Path(__file__).parents[1] / "cells" / "cuda").glob("*.cu"))
+CUDA_CELLS = sorted((CELLS / "cuda").glob("*.cu"))
 MUL = "__device__ float mul(float x, float y) { return x * y; }"
 #: The two examples of numba-cuda's page on foreign functions.
 FFI_MUL = """
@@ -543,9 +544,9 @@ def test_headers_of_the_current_folder_are_found(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.nvrtc
 @pytest.mark.usefixtures("shared_cache")
-@pytest.mark.skipif(not CELLS, reason="there are no cells in tests/cells/cuda")
+@pytest.mark.skipif(not CUDA_CELLS, reason="there are no cells in tests/cells/cuda")
 def test_cells_that_the_emulation_runs_compile_for_the_gpu() -> None:
-    for path in CELLS:
+    for path in CUDA_CELLS:
         nvrtc.compile(path.read_text(encoding="utf-8"), name=path.name)
 
 

@@ -17,6 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import ufunc_magic
 import ufunc_magic as um
+from support import CELLS
 from ufunc_magic import compilers
 from ufunc_magic.compilers import describe
 from ufunc_magic.languages.cuda import device
@@ -653,7 +654,7 @@ def test_everything_a_cell_may_include_goes_together(tmp_path: Path, standard: s
 
 # ------------------------------------------------------------------------------------------ corpus
 
-CORPUS = Path(__file__).parents[1] / "cells" / "cuda"
+CORPUS = CELLS / "cuda"
 
 
 def _references() -> Any:

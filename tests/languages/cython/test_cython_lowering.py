@@ -12,6 +12,7 @@ import pytest
 if not importlib.util.find_spec("Cython"):
     pytest.skip("Cython is not installed (extra: cython)", allow_module_level=True)
 
+from support import CELLS
 from ufunc_magic import ir
 from ufunc_magic.ir import BOOL, DOUBLE, INDEX, INT, LONG, OBJECT, CType, FunctionIR, Program, walk
 from ufunc_magic.languages.cython import cython_expressions, cython_lowering
@@ -21,13 +22,13 @@ from ufunc_magic.languages.cython.translate import translate
 
 pytestmark = pytest.mark.cython
 
-CELLS = sorted((Path(__file__).parents[1] / "cells" / "cython").glob("*.pyx"))
+CYTHON_CELLS = sorted((CELLS / "cython").glob("*.pyx"))
 
 
 def program(cell: str, folder: Path, *, cplus: bool = False) -> Program:
     path = folder / "cell.pyx"
     path.write_text(f"{cell}\n", encoding="utf-8")
-    searches = Searches("cell", (str(CELLS[0].parent),))
+    searches = Searches("cell", (str(CELLS / "cython"),))
     translated = translate(cell, path=path, module="cell", name="cell", cplus=cplus, searches=searches)
     assert translated.notes == ()
     assert translated.program is not None
@@ -47,7 +48,7 @@ def returned(function: FunctionIR) -> Any:
     return of_kind(function, ir.Return)[-1].values[0]
 
 
-@pytest.mark.parametrize("path", CELLS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", CYTHON_CELLS, ids=lambda path: path.stem)
 def test_every_expression_of_a_cell_has_the_type_that_cython_gives_it(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,7 +250,7 @@ def test_positions_are_those_of_the_cell(tmp_path: Path) -> None:
 
 
 def test_lowering_changes_nothing_of_the_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cell = (CELLS[0].parent / "statements.pyx").read_text(encoding="utf-8")
+    cell = (CELLS / "cython" / "statements.pyx").read_text(encoding="utf-8")
     path = tmp_path / "cell.pyx"
     path.write_text(cell, encoding="utf-8")
     with_it = translate(cell, path=path, module="cell", name="cell", searches=Searches("cell")).c

@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib.util
 import sys
 import urllib.error
-from pathlib import Path
 from typing import Any
 
 import pytest
+
+from support import REPOSITORY
 
 pytest.importorskip("Cython", reason="Cython is not installed (extra: cython)")
 pytestmark = [pytest.mark.cython, pytest.mark.slow]
@@ -18,7 +19,7 @@ FILES = "builtin_min_max", "cdefoptargs", "division_T384", "cpdef_optargs", "int
 
 @pytest.fixture(scope="module")
 def suite() -> Any:
-    path = Path(__file__).parents[2] / "benchmarks" / "cython_suite.py"
+    path = REPOSITORY / "benchmarks" / "cython_suite.py"
     if not path.exists():
         pytest.skip("benchmarks are not here")
     spec = importlib.util.spec_from_file_location("cython_suite", path)

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("Cython", reason="Cython is not installed")
 
 import ufunc_magic as um
+from support import REPOSITORY
 from ufunc_magic.languages.cython import nogil_clone
 from ufunc_magic.languages.cython.cython_search import Searches
 from ufunc_magic.languages.cython.translate import translate
@@ -19,7 +20,7 @@ from ufunc_magic.languages.cython.translate import translate
 pytestmark = pytest.mark.cython
 
 HEAD = "from libc.math cimport sqrt, sin, cos, asin\n"
-README = Path(__file__).parents[2] / "README.md"
+README = REPOSITORY / "README.md"
 
 
 def cloned(source: str, function: str, folder: Path) -> str:

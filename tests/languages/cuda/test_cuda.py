@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from support import replace_name
+from support import REPOSITORY, replace_name
 from ufunc_magic import pipeline as build
 from ufunc_magic.bench import cell_report, compare_request
 from ufunc_magic.bench.candidates import Candidate
@@ -828,7 +828,7 @@ def test_another_process_needs_no_compiler_and_nothing_of_cuda(shared_cache_fold
             text=True,
             check=True,
             timeout=300,
-            cwd=Path(__file__).parents[2],
+            cwd=REPOSITORY,
         ).stdout.strip()
         for _ in range(2)
     ]

@@ -26,7 +26,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from support import catch_message, check_expectation, list_loops, read_header
+from support import CELLS, catch_message, check_expectation, list_loops, read_header
 from ufunc_magic.model import Options
 from ufunc_magic.runtime import ufunc_of
 
@@ -35,7 +35,7 @@ pytestmark = [
     pytest.mark.skipif(not importlib.util.find_spec("Cython"), reason="Cython is not installed (extra: cython)"),
 ]
 
-CELLS = Path(__file__).parents[1] / "cells" / "cython"
+CYTHON_CELLS = CELLS / "cython"
 COUNTS = """
 cdef double f(double x):
     return x + 1
@@ -54,7 +54,7 @@ QUICK = {"extension_types", "great_circle", "sums"}
     "path",
     [
         pytest.param(path, id=path.name, marks=() if path.stem in QUICK else pytest.mark.slow)
-        for path in sorted(CELLS.glob("*.pyx"))
+        for path in sorted(CYTHON_CELLS.glob("*.pyx"))
     ],
 )
 def test_good_cell(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
