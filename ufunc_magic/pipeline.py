@@ -32,6 +32,7 @@ from .model import (
     own_views,
     refuse,
     with_contract,
+    with_options,
 )
 from .render import Progress
 from .runtime import Build
@@ -39,13 +40,17 @@ from .serialize import load
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Unpack
 
     from .compilers import CompilerTexts
+    from .model import OptionKeywords
     from .render import Report, View
 
 #: Builds of this process by cache key, with the files of each, so that the same cell gives the same objects.
 _builds: dict[str, tuple[store.Inputs, Build]] = {}
 _MOST_BUILDS = 256
+#: Options of `CompiledBuild.report`.
+REPORT_OPTIONS = tuple("time size data ref vs sizes plot show annotate verbose".split())
 _SANDBOX_NOTE = "--sandbox: every call runs in another process, on copies of its operands."
 
 
@@ -89,7 +94,7 @@ def build(
     first_line : int
         The number that messages give its first line: 2 for a cell below its magic.
     doing : callable
-        Is told what begins after compiling: ``"trying out"``, ``"loading"``.
+        Called with the name of each step after compilation: ``"trying out"``, ``"loading"``.
 
     Raises
     ------
@@ -108,40 +113,27 @@ def build(
         if not options.force and (known := _remembered_build(key)):
             return _standing_at(replace(known, cached=True, seconds=seconds), place)
 
-        # What is made first is for CPUs like this one; the portable object stands under the key itself.
-        first, printed = _first_key(key), ""
+        # The first object is for CPUs like this one; the portable object stands under the key itself.
+        first, printed, replaces = _first_key(key), "", options.force
+        cell: CompiledCell | None = None
+        inputs: store.Inputs | None = None
         with _timed(seconds, "load"):
-            hit = None if options.force else cache.find(key) or cache.find(first)
-            entry, inputs = hit or (None, None)
-            stored = shortcuts.stored_cell(entry) if entry else None
-            if stored and not chosen.can_run(stored, options):
-                stored = None
-        if entry is None or stored is None:
-            from . import guard  # only who compiles needs it
-
+            if hit := None if options.force else cache.find(key) or cache.find(first):
+                entry, inputs = hit
+                cell, replaces = shortcuts.stored_cell(entry), True
+        if cell is None or not chosen.can_run(cell, options):
             del seconds["load"]  # it comes after compiling
-            guarded = options.guard and guard.available()
-            with _timed(seconds, "compile"), cache.scratch() as folder:
-                since = store.creation_time(folder)
-                if guarded:
-                    guard.begin()
-                cell = _compile_first(chosen)(source, options=options, name=name, folder=folder)
-                inputs = store.stamp(cell.files_read, since=since)
-            object_code = replace(cell.object_code, options=options.changed(), first_line=first_line)
-            cell = replace(cell, object_code=object_code)
-            if guarded:
+            with _timed(seconds, "compile"):
+                cell, inputs = _compile(chosen, source, options=options, name=name, first_line=first_line)
+            if _is_guarded(options):
                 doing("trying out")
                 with _timed(seconds, "guard"):
                     cell, printed = _tried_out(cell, chosen, source, options=options, name=name)
-            else:
-                cell = cell.noted(guard.untried(options))
-            # Last, for who tries it out may leave functions out.
+            # Last, because the trial may leave functions out.
             cell = replace(cell, object_code=with_contract(cell.object_code))
             address = first if shortcuts.is_first(cell.object_code) else key
-            again, record = options.force or bool(entry), cell.to_record()
-            entry = cache.publish_inputs(address, inputs, record=record, code=cell.object_code.code, replace=again)
-        else:
-            cell = stored
+            code, record = cell.object_code.code, cell.to_record()
+            entry = cache.publish_inputs(address, inputs, record=record, code=code, replace=replaces)
 
         doing("loading")
         with _timed(seconds, "load"):
@@ -160,6 +152,30 @@ def build(
         return result
 
 
+def _is_guarded(options: Options) -> bool:
+    from . import guard  # only new cells need it
+
+    return options.guard and guard.available()
+
+
+def _compile(
+    language: Language, source: str, *, options: Options, name: str, first_line: int
+) -> tuple[CompiledCell, store.Inputs | None]:
+    """Compile a new cell, and describe the files that the compiler read."""
+    from . import guard
+
+    with store.default().scratch() as folder:
+        since = store.creation_time(folder)
+        if _is_guarded(options):
+            guard.begin()
+        compile_first = language.compile if shortcuts.is_plain() else language.first_compiler()
+        cell = compile_first(source, options=options, name=name, folder=folder)
+        inputs = store.stamp(cell.files_read, since=since)
+    object_code = replace(cell.object_code, options=options.changed(), first_line=first_line)
+    cell = replace(cell, object_code=object_code)
+    return cell if _is_guarded(options) else cell.noted(guard.untried(options)), inputs
+
+
 def _remembered_build(key: str) -> Build | None:
     """The build of this process for ``key``, if its files are unchanged."""
     inputs, result = _builds.get(key, (None, None))
@@ -172,11 +188,6 @@ def _remember_build(key: str, inputs: store.Inputs | None, result: Build) -> Non
         _builds.pop(next(iter(tuple(_builds)), ""), None)  # other threads make room as well
     if inputs:
         _builds[key] = inputs, result
-
-
-def _compile_first(language: Language) -> Callable[..., CompiledCell]:
-    """What compiles a new cell: the language's own way for a first object, unless shortcuts are turned off."""
-    return language.compile if shortcuts.is_plain() else language.first_compiler()
 
 
 def _key(language: Language, source: str, *, options: Options) -> str:
@@ -307,41 +318,9 @@ def _compiled(
 class CompiledBuild(Build):
     """A Build that was compiled in this process, or found in the cache by its source: it can be verified and timed."""
 
-    def report(  # type: ignore[override]
-        self,
-        *,
-        time: float | bool | str = True,
-        size: int = 0,
-        data: str = "",
-        ref: str = "",
-        vs: str = "",
-        sizes: str = "",
-        plot: bool = False,
-        show: str = "",
-        annotate: bool = False,
-        verbose: bool = False,
-    ) -> Any:
+    @with_options(REPORT_OPTIONS)
+    def report(self, **options: Unpack[OptionKeywords]) -> Any:  # type: ignore[override]
         """Verify and time the functions: what a cell shows, as a value.
-
-        Parameters
-        ----------
-        time : float, bool or str
-            For how long, in seconds or as ``"500ms"``; False for no table.
-        size : int
-            Number of elements to time with; 0 chooses.
-        data : str
-            Expressions of the arrays to verify and time on, one for each input: ``"np.linspace(0, 1, 1000)"``.
-        ref, vs : str
-            A Python expression to compare with, and what else is timed: ``"numpy,numba"``.
-        sizes : str
-            Numbers of elements to time at, ``"10:1e7"``; ``plot`` draws them.
-        plot : bool
-        show : str
-            ``"asm"``, ``"vec"``, ``"c"``, or several of them.
-        annotate : bool
-            Show the source with what its lines cost.
-        verbose : bool
-            Show the compiler command and the time of each step.
 
         Returns
         -------
@@ -355,8 +334,11 @@ class CompiledBuild(Build):
         >>> report.ok, report.rows[0].label
         (True, 'Python loop')
         """
-        timed = {"time": time, "size": size, "data": data, "ref": ref, "vs": vs, "sizes": sizes, "plot": plot}
-        return report(self, options=make_options({**timed, "show": show, "annotate": annotate, "verbose": verbose}))
+        for name in options.keys() - REPORT_OPTIONS:
+            raise OptionError(
+                f"{name!r} is not an option of a report.", remedy=f"Valid options: {', '.join(REPORT_OPTIONS)}."
+            )
+        return report(self, options=make_options(options))
 
     def _repr_html_(self) -> str | None:
         html: str | None = self.report(time=False)._repr_html_()
@@ -389,6 +371,7 @@ def report(
     namespace: Mapping[str, Any] | None = None,
     line: Progress | None = None,
     without: Collection[str] = (),
+    announced: set[str] | None = None,
 ) -> Report:
     """Verify and time what was built.
 
@@ -403,6 +386,8 @@ def report(
         Shows the progress of a longer measurement.
     without : collection of str
         Functions to leave out, because the notebook did not bind them.
+    announced : set of str
+        The notices that this session has shown; new ones are added.
 
     Returns
     -------
@@ -439,6 +424,8 @@ def report(
             progress=shown,
             without=without,
         )
+    with Comfort("what the session is told once", notes):
+        notes += _new_notices(language.notices(object_code), announced)
     notes += language.notes(object_code, options)
     names = list(filter(None, options.show.split(",")))
     views: tuple[Any, ...] = ()
@@ -451,6 +438,14 @@ def report(
         with Comfort(f"what --show={','.join(names)} shows", notes, passing=UfuncMagicError):
             views += _views(built, names, loops.read_texts)
     return replace(result, views=views, notes=(*result.notes, *notes))
+
+
+def _new_notices(notices: Sequence[str], announced: set[str] | None) -> list[str]:
+    """The notices that are not ``announced`` yet, which they are then."""
+    new = [notice for notice in notices if notice not in (announced or ())]
+    if announced is not None:
+        announced.update(new)
+    return new
 
 
 def progress(display: Callable[..., Any] | None) -> Progress:

@@ -5,20 +5,36 @@ from __future__ import annotations
 import doctest
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic.model import TABLE, OptionKeywords, Options, make_options, names_for
+from ufunc_magic.model import (
+    TABLE,
+    OptionError,
+    OptionKeywords,
+    Options,
+    make_options,
+    names_for,
+    option_keywords,
+)
 from ufunc_magic.pipeline import CompiledBuild
 
 COMPILING = {"c": um.compile_c, "cython": um.compile_cython, "cuda": um.compile_cuda}
 
 
+#: What type checkers read.
+STUB = Path(option_keywords.__file__).with_suffix(".pyi")
+
+
 def test_type_checkers_know_the_options() -> None:
-    assert sorted(OptionKeywords.__annotations__) == sorted(vars(Options())) == sorted({row.dest for row in TABLE})
+    kinds = {name: kind.__forward_arg__ for name, kind in OptionKeywords.__annotations__.items()}
+    assert list(kinds) == list(vars(Options())) == list(dict.fromkeys(row.dest for row in TABLE))
+    listed = "".join(f"    {name}: {kind}\n" for name, kind in kinds.items())
+    assert STUB.read_text(encoding="utf-8").endswith(f"class OptionKeywords(TypedDict, total=False):\n{listed}")
 
 
 @pytest.mark.parametrize("language", COMPILING)
@@ -45,6 +61,8 @@ def test_a_report_takes_the_options_that_only_show() -> None:
     assert {name: p.annotation for name, p in parameters.items()}.items() <= kinds.items()
     defaults = {name: p.default for name, p in parameters.items()}
     assert make_options(defaults) == Options()
+    with pytest.raises(OptionError, match="strict"):
+        um.compile_c("double f(double x) { return x; }", guard=False).report(strict=True)
 
 
 def test_a_header_is_bound_with_the_options_of_c_but_those_that_it_names_itself() -> None:

@@ -47,7 +47,7 @@ OF_CYTHON = [
 ]
 OF_CUDA = [
     ("", "forms.function_form", "_module", "the Python form of"),
-    ("", "bench.cell_report", "_new_notices", "what the session is told once is missing"),
+    ("", "pipeline", "_new_notices", "what the session is told once is missing"),
 ]
 FAULTS = [
     *(("c_ufunc", *fault) for fault in (*EVERYWHERE, *OF_C)),

@@ -383,7 +383,7 @@ def test_line_magics_show_their_help_when_asked(
     loaded: InteractiveShell, magic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[str] = []
-    monkeypatch.setattr(UfuncMagics, "_shown", lambda self, magic: shown.append(magic))
+    monkeypatch.setattr(UfuncMagics, "_show_help", lambda self, magic: shown.append(magic))
     assert loaded.run_line_magic(magic, "--help") is None
     assert shown == [f"%{magic}"]
 
@@ -444,7 +444,7 @@ def test_stopping_a_comparison_before_its_first_row_shows_one_line(loaded: Inter
     loaded.user_ns["stopped"] = stopped
     with pytest.raises(KeyboardInterrupt) as raised:
         loaded.run_line_magic("ufunc_compare", "stopped np.sin -- 1.0")
-    shown = vars(raised.value)["_render_traceback_"]()
+    shown = getattr(raised.value, "_render_traceback_")()  # noqa: B009 - a method for IPython
     assert shown == ["KeyboardInterrupt: %ufunc_compare was stopped; it measured nothing."]
 
 

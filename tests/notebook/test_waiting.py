@@ -52,7 +52,7 @@ def test_the_line_says_what_was_stopped_even_if_that_had_just_begun() -> None:
     def interrupted() -> None:
         with Waiting(Progress(outputs.display, float), "compiling In[3]", pause=0.001) as waiting:
             assert outputs.twice.wait(300)
-            waiting.now("trying out In[3]")
+            waiting.begin("trying out In[3]")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -51,9 +51,6 @@ RIVAL_BUDGET = 0.25
 #: Elements of the arguments that are made for sizes; longer ones repeat them.
 SAMPLED = 1 << 17
 
-#: The notices that this session has shown.
-_announced: set[str] = set()
-
 
 def report(
     build: Build,
@@ -76,8 +73,6 @@ def report(
     busy = ""
     notes = [*build.notes]
     language = language_of(object_code)
-    with Comfort("what the session is told once", notes):
-        notes += _new_notices(language.notices(object_code))
     if options.time:
         # An error in an option is raised before anything is timed.
         parse_rivals(options.vs)
@@ -321,13 +316,6 @@ def _describe_fault(fault: Exception) -> str:
 
 
 # -- what runs on a device
-
-
-def _new_notices(notices: Sequence[str]) -> list[str]:
-    """The notices that this session has not shown."""
-    new = [notice for notice in notices if notice not in _announced]
-    _announced.update(new)
-    return new
 
 
 def make_device_rows(

@@ -39,7 +39,7 @@ from .object_code import (
     unpack as unpack,
     with_contract as with_contract,
 )
-from .option_keywords import OptionKeywords as OptionKeywords, names_for as names_for, with_options as with_options
+from .option_keywords import OptionKeywords as OptionKeywords
 from .options import (
     MOST_TIMED as MOST_TIMED,
     TABLE as TABLE,
@@ -48,8 +48,10 @@ from .options import (
     Options as Options,
     chooses_cpu as chooses_cpu,
     make_options as make_options,
+    names_for as names_for,
     refuse as refuse,
     suited as suited,
+    with_options as with_options,
 )
 from .report_data import CellFunction as CellFunction, CompiledCell as CompiledCell, ReportData as ReportData
 from .signature import (

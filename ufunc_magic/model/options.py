@@ -1,19 +1,23 @@
-"""The options of the three cell magics: one frozen value and one table.
+"""The options of the three cell magics: a frozen value, whose fields declare all that is known of each.
 
-The magics' parsers, their ``?`` help, tab completion, ``%ufunc_config`` and the keyword arguments of
-``compile_c`` and its siblings all come from ``TABLE``.
+The magics' parsers, their ``?`` help, tab completion, ``%ufunc_config`` and the keyword arguments of ``compile_c`` and
+its siblings come from these fields.  Type checkers read ``option_keywords.pyi``, which a test compares with them.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import inspect
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from .errors import OptionError
 from .languages import LANGUAGES
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 #: Functions of one cell that are written as Python and timed; the others are only bound.
 MOST_TIMED = 8
@@ -21,67 +25,8 @@ MOST_TIMED = 8
 #: Seconds that the report of a cell takes where rounds agree.
 TIME = 0.2
 
-#: More than anybody waits for: a slip.
+#: The limit of --time; larger values are typing errors.
 MOST_SECONDS = 3600
-
-
-@dataclass(frozen=True)
-class Options:
-    """The options of a cell.  Every field is a keyword of ``compile_c`` and an option of the magic.
-
-    The first group changes the machine code and is part of the cache key. The second changes only what is shown.
-    """
-
-    compile_args: tuple[str, ...] = ()
-    link_args: tuple[str, ...] = ()
-    lib: tuple[str, ...] = ()
-    library_dirs: tuple[str, ...] = ()
-    include: tuple[str, ...] = ()
-    src: tuple[str, ...] = ()
-    wrap: tuple[str, ...] = ()
-    cplus: bool = False
-    types: str = ""
-    signature: str = ""
-    identity: str = ""
-    strict: bool = False
-    fast_math: bool = False
-    parallel: int = 0
-    arch: str = "portable"
-    language_level: int = 0
-    annotate: bool = False
-    annotate_fullc: bool = False
-    pgo: bool = False
-    torch: bool = False
-    device: str = "auto"
-    abi: str = "auto"
-    guard: bool = True
-    sanitize: bool = False
-    sandbox: bool = False
-
-    run_main: str = field(default="", metadata={"key": False})
-    force: bool = field(default=False, metadata={"key": False})
-    name: str = field(default="", metadata={"key": False})
-    verbose: bool = field(default=False, metadata={"key": False})
-    time: float = field(default=TIME, metadata={"key": False})
-    size: int = field(default=0, metadata={"key": False})
-    data: str = field(default="", metadata={"key": False})
-    ref: str = field(default="", metadata={"key": False})
-    vs: str = field(default="", metadata={"key": False})
-    sizes: str = field(default="", metadata={"key": False})
-    plot: bool = field(default=False, metadata={"key": False})
-    show: str = field(default="", metadata={"key": False})
-
-    def key(self) -> tuple[tuple[str, str], ...]:
-        """The fields that change machine code, as text, in a fixed order."""
-        return tuple((f.name, repr(getattr(self, f.name))) for f in fields(self) if f.metadata.get("key", True))
-
-    def changed(self) -> dict[str, Any]:
-        """Those of the first group that differ from the defaults, for `make_options`; lists for tuples, as JSON has."""
-        values = {f.name: getattr(self, f.name) for f in fields(self) if f.metadata.get("key", True)}
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items() if v != getattr(_DEFAULT, k)}
-
-
-_DEFAULT = Options()
 
 
 @dataclass(frozen=True)
@@ -92,171 +37,262 @@ class Option:
     dest: str
     help: str
     example: str
-    #: "flag" sets ``const``; "value" takes one word; "append" takes a word each time; "optional" may
-    #: stand without its value, which is then ``const``.
+    #: "flag" sets ``const``; "value" takes one word; "append" takes a word each time; "optional" may have a
+    #: value, and sets ``const`` without one.
     action: str = "value"
     const: Any = True
     choices: tuple[str, ...] = ()
     kind: type = str
-    #: Of ``LANGUAGES``, those whose cells it means something for; empty for all.
+    #: The keys of ``LANGUAGES`` for whose cells it means something; empty for all.
     languages: tuple[str, ...] = ()
 
 
-def _row(
+def _option(
+    default: Any,
     flags: str,
     help: str,
     example: str = "",
     *,
-    dest: str = "",
     action: str = "",
     const: Any = True,
-    choices: str = "",
-    languages: str = "",
-) -> Option:
-    """A row, its lists as words; it sets the field of its name, whose type says what it takes."""
-    words = tuple(flags.split())
-    dest = dest or next(f for f in words if f.startswith("--"))[2:].replace("-", "_")
-    field_type = type(getattr(_DEFAULT, dest))
-    flag = field_type is bool or (const is not True and not action)
-    action = action or ("flag" if flag else "append" if field_type is tuple else "value")
-    kind = int if field_type is int else str
-    lists = tuple(choices.split()), kind, tuple(languages.split())
-    return Option(words, dest, help, example or words[0], action, const, *lists)
+    other: tuple[str, str, Any] | None = None,
+    **more: Any,
+) -> Any:
+    """Declare a field of `Options`, its lists as words.
+
+    ``other`` has the flags, the help and the value of a second row.  ``more`` is ``choices``; ``languages``;
+    ``key=False`` for a field that changes no machine code; and ``accepts``, the types of the keyword argument, if they
+    are more than those of the field.
+    """
+    flag = default is False or default is True or (const is not True and not action)
+    action = action or ("flag" if flag else "append" if default == () else "value")
+    return field(default=default, metadata={"rows": ((flags, help, example, action, const), other), **more})
 
 
-#: In the order of the help text.
-TABLE: tuple[Option, ...] = (
-    _row(
+@dataclass(frozen=True)
+class Options:
+    """The options of a cell.  Every field is a keyword of ``compile_c`` and an option of the magic.
+
+    The fields are in the order of the help text.
+    """
+
+    types: str = _option(
+        "",
         "--types",
         "Compile code that is written in terms of T once for each of these types.",
         "--types f4,f8",
         languages="c cuda",
-    ),
-    _row(
+        accepts="str | Sequence[str] | None",
+    )
+    signature: str = _option(
+        "",
         "--signature",
         "Core signature of the cell's only function, as after '// ufunc:'.",
         "--signature '(n),(n)->()'",
         languages="c",
-    ),
-    _row(
+        accepts="str | None",
+    )
+    identity: str = _option(
+        "",
         "--identity",
         "Identity of functions of two inputs, for reduce over empty or several axes.",
         "--identity 0",
         choices="0 1 -1 reorderable none",
-    ),
-    _row("-+ --cplus", "Compile as C++; overloads and templates become loops."),
-    _row("-3", "Python 3 syntax (the default).", dest="language_level", const=3, languages="cython"),
-    _row("-2", "Python 2 syntax.", dest="language_level", const=2, languages="cython"),
-    _row("--strict", "Use scalar math functions only: results equal those of the same C code in a plain loop."),
-    _row("--fast-math", "Compile (but not link) with -ffast-math: the rules for NaN, infinity and rounding are off."),
-    _row(
+        accepts="str | int | None",
+    )
+    cplus: bool = _option(False, "-+ --cplus", "Compile as C++; overloads and templates become loops.")
+    language_level: int = _option(
+        0, "-3", "Python 3 syntax (the default).", const=3, languages="cython", other=("-2", "Python 2 syntax.", 2)
+    )
+    strict: bool = _option(
+        False, "--strict", "Use scalar math functions only: results equal those of the same C code in a plain loop."
+    )
+    fast_math: bool = _option(
+        False,
+        "--fast-math",
+        "Compile (but not link) with -ffast-math: the rules for NaN, infinity and rounding are off.",
+    )
+    parallel: int = _option(
+        0,
         "--parallel",
         "Run large calls on N threads, or on all cores without N.",
         "--parallel=2",
         action="optional",
         const=-1,
-    ),
-    _row(
+        accepts="int | bool",
+    )
+    arch: str = _option(
+        "portable",
         "--arch",
         "portable: one object that uses AVX2, AVX-512 or SVE where available; native: for this CPU only.",
         "--arch native",
         choices="portable native",
-    ),
-    _row("-c --compile-args", "Pass this argument to the compiler.", "-c=-DNDEBUG"),
-    _row("--link-args", "Pass this argument to the linker.", "--link-args=-Wl,-s"),
-    _row("-l --lib", "Link with this library.", "-l gsl"),
-    _row("-L --library-dirs", "Also look for libraries in this folder.", "-L ~/lib"),
-    _row("-I --include", "Also look for headers in this folder.", "-I ~/include"),
-    _row("-S --src", "Compile this source file together with the cell.", "-S helper.c"),
-    _row(
+    )
+    compile_args: tuple[str, ...] = _option(
+        (), "-c --compile-args", "Pass this argument to the compiler.", "-c=-DNDEBUG"
+    )
+    link_args: tuple[str, ...] = _option((), "--link-args", "Pass this argument to the linker.", "--link-args=-Wl,-s")
+    lib: tuple[str, ...] = _option((), "-l --lib", "Link with this library.", "-l gsl")
+    library_dirs: tuple[str, ...] = _option(
+        (), "-L --library-dirs", "Also look for libraries in this folder.", "-L ~/lib"
+    )
+    include: tuple[str, ...] = _option((), "-I --include", "Also look for headers in this folder.", "-I ~/include")
+    src: tuple[str, ...] = _option((), "-S --src", "Compile this source file together with the cell.", "-S helper.c")
+    wrap: tuple[str, ...] = _option(
+        (),
         "--wrap",
         "Make ufuncs of the functions that the included headers declare and whose names match.",
         "--wrap 'gsl_sf_*'",
         languages="c",
-    ),
-    _row(
+    )
+    pgo: bool = _option(
+        False,
         "--pgo",
         "Profile-guided optimization: compile, run the cell, and compile again with the branch counts.",
         languages="cython",
-    ),
-    _row("--torch", "Compile as C++ and link with LibTorch from the installed torch package.", languages="cython"),
-    _row(
+    )
+    torch: bool = _option(
+        False, "--torch", "Compile as C++ and link with LibTorch from the installed torch package.", languages="cython"
+    )
+    annotate: bool = _option(
+        False,
         "-a --annotate",
         "Show which lines call Python, with their C code; in C, each line's share of the loop's instructions.",
-    ),
-    _row("--annotate-fullc", "Like -a, with the whole generated C code below.", languages="cython"),
-    _row(
+    )
+    annotate_fullc: bool = _option(
+        False, "--annotate-fullc", "Like -a, with the whole generated C code below.", languages="cython"
+    )
+    device: str = _option(
+        "auto",
         "--device",
         "Where the functions run: auto uses the GPU if there is one, otherwise an emulation on the CPU.",
         "--device cpu",
         choices="auto cpu gpu",
         languages="cuda",
-    ),
-    _row(
+    )
+    abi: str = _option(
+        "auto",
         "--abi",
         "How functions return their result: c by value, numba through the first pointer; auto checks each function.",
         "--abi numba",
         choices="auto c numba",
         languages="cuda",
-    ),
-    _row(
+    )
+    run_main: str = _option(
+        "",
         "--run-main",
         "Run the main() of the cell in the emulation, with these arguments, and show what it prints.",
         "--run-main '8 128'",
-        languages="cuda",
         action="optional",
         const=" ",
-    ),
-    _row("--guard", "Try new code in another process first, where a crash does no harm (the default)."),
-    _row("--no-guard", "Skip the trial: bind the functions without running them first.", dest="guard", const=False),
-    _row(
+        languages="cuda",
+        key=False,
+        accepts="str | bool",
+    )
+    guard: bool = _option(
+        True,
+        "--guard",
+        "Try new code in another process first, where a crash does no harm (the default).",
+        other=("--no-guard", "Skip the trial: bind the functions without running them first.", False),
+    )
+    sanitize: bool = _option(
+        False,
         "--sanitize",
         "Also try the code in a build that reports undefined behaviour and out-of-bounds accesses by line. "
         "Every launch of an emulated CUDA kernel is checked.",
         languages="c cuda",
-    ),
-    _row(
+    )
+    sandbox: bool = _option(
+        False,
         "--sandbox",
         "Run every call in another process, so that a crash in any call raises an exception. Slower.",
         languages="c cuda",
-    ),
-    _row("-f --force", "Compile again, even if the code is in the cache."),
-    _row("-n --name", "Name of the cell in messages, and of the module.", "-n filters"),
-    _row("-v --verbose", "Show the compiler command and the time of each step."),
-    _row(
+    )
+    force: bool = _option(False, "-f --force", "Compile again, even if the code is in the cache.", key=False)
+    name: str = _option("", "-n --name", "Name of the cell in messages, and of the module.", "-n filters", key=False)
+    verbose: bool = _option(False, "-v --verbose", "Show the compiler command and the time of each step.", key=False)
+    time: float = _option(
+        TIME,
         "--time",
         "Verify and time the functions after compiling (the default), for this long.",
         "--time 2s",
         action="optional",
         const=TIME,
-    ),
-    _row("--no-time -q", "Bind the functions only: no verification and no table.", "-q", dest="time", const=0.0),
-    _row("--size -N", "Number of elements to time with; 0 chooses automatically.", "-N 100000"),
-    _row(
+        key=False,
+        accepts="float | bool | str",
+        other=("--no-time -q", "Bind the functions only: no verification and no table.", 0.0),
+    )
+    size: int = _option(
+        0, "--size -N", "Number of elements to time with; 0 chooses automatically.", "-N 100000", key=False
+    )
+    data: str = _option(
+        "",
         "--data",
         "Verify and time on these arrays, one for each input: names from the notebook, or expressions.",
         "--data x,y",
-    ),
-    _row(
+        key=False,
+    )
+    ref: str = _option(
+        "",
         "--ref",
         "Compare with this Python function or expression instead of the Python form of the cell.",
         "--ref 'np.hypot'",
-    ),
-    _row(
+        key=False,
+    )
+    vs: str = _option(
+        "",
         "--vs",
         "Also time the same function as written for these: numpy, numba, numexpr, cython, vectorize.",
         "--vs numpy,numba",
-    ),
-    _row("--sizes", "Measure the time per element for these numbers of elements.", "--sizes 10:1e7"),
-    _row("--plot", "Plot the time per element over --sizes (10:1e7 by default)."),
-    _row(
+        key=False,
+    )
+    sizes: str = _option(
+        "", "--sizes", "Measure the time per element for these numbers of elements.", "--sizes 10:1e7", key=False
+    )
+    plot: bool = _option(False, "--plot", "Plot the time per element over --sizes (10:1e7 by default).", key=False)
+    show: str = _option(
+        "",
         "--show",
         "Show the assembly of the hot loop (asm), which loops are vectorized and why others are not (vec), "
         "the generated C (c), or the PTX of a CUDA cell (ptx).",
         "--show asm,vec",
         languages="c cuda",
-    ),
-)
+        key=False,
+    )
+
+    def key(self) -> tuple[tuple[str, str], ...]:
+        """The fields that change machine code, as text, in a fixed order."""
+        return tuple((f.name, repr(getattr(self, f.name))) for f in fields(self) if f.metadata.get("key", True))
+
+    def changed(self) -> dict[str, Any]:
+        """Those fields with other values than the defaults, for `make_options`; lists for tuples, as JSON has."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.metadata.get("key", True)}
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items() if v != getattr(_DEFAULT, k)}
+
+
+_DEFAULT = Options()
+
+
+def _rows() -> Iterator[Option]:
+    for f in fields(Options):
+        (flags, help, example, action, const), other = f.metadata["rows"]
+        kind = int if type(f.default) is int else str
+        choices, languages = (tuple(f.metadata.get(name, "").split()) for name in ("choices", "languages"))
+        words = tuple(flags.split())
+        yield Option(words, f.name, help, example or words[0], action, const, choices, kind, languages)
+        if other:
+            words = tuple(other[0].split())
+            yield Option(words, f.name, other[1], words[-1], "flag", other[2], choices, kind, languages)
+
+
+#: In the order of the help text.
+TABLE = tuple(_rows())
+
+#: Keyword of `make_options` -> its types, as a signature shows them.  Lists may be given for repeated options.
+KEYWORD_TYPES = {
+    f.name: f.metadata.get("accepts") or ("str | Sequence[str]" if f.default == () else type(f.default).__name__)
+    for f in fields(Options)
+}
 
 
 #: Arguments that choose a CPU, or instructions that not all of its kind have.
@@ -416,3 +452,44 @@ def _checked(name: str, value: Any, kind: type) -> Any:
             f"{name}={value!r} is not one of {', '.join(row.choices)}.", remedy=f"Example: {row.example!r}."
         )
     return value
+
+
+def names_for(language: str) -> tuple[str, ...]:
+    """Keywords that mean something for cells of a language, in the order of the help text."""
+    rows = (row for row in TABLE if not row.languages or language in row.languages)
+    return tuple(dict.fromkeys(row.dest for row in rows))
+
+
+def with_options(names: Iterable[str]) -> Callable[[_F], _F]:
+    """Decorate a function that takes ``**options``: its signature and its docstring have a parameter for each.
+
+    The docstring's list stands before ``Raises``, as numpydoc has it.
+    """
+
+    def decorate(function: _F) -> _F:
+        own = inspect.signature(function)
+        defaults = vars(_DEFAULT)
+        chosen = [name for name in names if name not in own.parameters]
+        parameters = [p for p in own.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        parameters += [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=KEYWORD_TYPES[name]
+            )
+            for name in chosen
+        ]
+        vars(function)["__signature__"] = own.replace(parameters=parameters)
+        if function.__doc__:  # none under -OO
+            before, section, after = inspect.cleandoc(function.__doc__).partition("\nRaises\n")
+            listed = "".join(_entry(name, KEYWORD_TYPES[name]) for name in chosen)
+            function.__doc__ = f"{before.rstrip()}\n\nOther Parameters\n----------------\n{listed}{section}{after}"
+        return function
+
+    return decorate
+
+
+@functools.cache
+def _entry(name: str, kind: str) -> str:
+    rows = [row for row in TABLE if row.dest == name and not row.flags[0].startswith("--no-")]
+    # Where flags set numbers, as -2 and -3 do, the number is what one writes.
+    texts = [f"{row.const}: {row.help}" if row.action == "flag" and row.const is not True else row.help for row in rows]
+    return f"{name} : {kind}\n    {' '.join(texts)}\n"

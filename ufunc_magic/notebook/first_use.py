@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 #: Seconds after which an extension that was just loaded starts to prepare.
 PAUSE = 0.5
 
-#: Seconds from the end of a cell to the start of a compiler for the next.  To start a process holds Python's lock:
-#: at once, the kernel would answer 10 ms later, which is most of what the compiler saves.
+#: Seconds from the end of a cell to the start of a compiler for the next.  Starting a process holds Python's lock: at
+#: once, it would delay the kernel's answer by 10 ms, which is most of what the compiler saves.
 AFTER_A_CELL = 0.1
 
-#: Compiles a cell of each language: the compiler is described, the driver of the loops is made, the guard's library.
+#: Compiles a cell in C and in C++, which describes the compiler and makes the driver of the loops and the guard's
+#: library.
 _PREPARE = """
 import ufunc_magic
 from ufunc_magic import store
@@ -31,11 +32,11 @@ for cplus in (False, True):
     try:
         ufunc_magic.compile_c("#include <math.h>\\ndouble first_use(double x) {{ return exp(x); }}", cplus=cplus)
     except ufunc_magic.UfuncMagicError:
-        pass  # the user's own cell says why
+        pass  # the user's own cell reports the reason
 store.default().remember({fact!r}, "done")
 """
 
-#: What a first cell and its table import, and NumPy with them.
+#: Modules that a first cell and its table import, and with them NumPy.
 _MODULES = (
     "pipeline",
     "languages.c.c_unit",
@@ -50,15 +51,14 @@ _MODULES = (
 def prepare(shell: InteractiveShell) -> None:
     """In a notebook, compile a first cell in the background, so that the user's first cell does not wait.
 
-    Another process does it, at low priority; it ends with this one.  What was prepared by this version for this
-    compiler is not prepared again.
+    Another process compiles it, at low priority; it ends with this one.  A version prepares each compiler once.
     """
     if in_a_notebook(shell):
         timer = threading.Timer(PAUSE, _begin)
         timer.daemon = True
         timer.start()
-        # Between two cells, and not in that thread: modules that two threads import at once may find one another half
-        # imported.
+        # Between two cells, and not in that thread: of modules that two threads import at once, one may be half
+        # imported when the other needs it.
         import asyncio  # a kernel has it
 
         with contextlib.suppress(RuntimeError):
@@ -66,7 +66,7 @@ def prepare(shell: InteractiveShell) -> None:
 
 
 def work_ahead(language: str, cell: str, options: Options) -> None:
-    """Do in another process, at low priority, what the next cell of that language will need."""
+    """Prepare the next cell of that language in another process, at low priority."""
     with Comfort("what the next cell needs", []):
         from ..languages import language as language_named
 
@@ -82,19 +82,19 @@ def _start_once(program: str) -> None:
 
 
 @contextlib.contextmanager
-def standing_by(shell: InteractiveShell) -> Iterator[None]:
-    """In a notebook, have a compiler wait for the next cell after this one, which an error may have ended."""
+def prepare_next(shell: InteractiveShell) -> Iterator[None]:
+    """In a notebook, start a compiler for the next cell after the block, however that ends."""
     try:
         yield
     finally:
         if in_a_notebook(shell):
-            timer = threading.Timer(AFTER_A_CELL, _stand_by)
+            timer = threading.Timer(AFTER_A_CELL, _start_compiler)
             timer.daemon = True
             timer.start()
 
 
 def in_a_notebook(shell: InteractiveShell) -> bool:
-    """Whether a kernel runs the cells, which outlives them and works between them."""
+    """Whether a kernel runs the cells: it outlives them and works between them."""
     return getattr(shell, "kernel", None) is not None
 
 
@@ -107,7 +107,7 @@ def _begin() -> None:
         fact = f"first use 1 {version('ufunc_magic')} {compilers.find().identity()!r}"
         if store.default().recall(fact) is None:
             compilers.start_python(_PREPARE.format(fact=fact))
-    _stand_by(recalled=True)
+    _start_compiler(recalled=True)
 
 
 def _import() -> None:
@@ -116,8 +116,8 @@ def _import() -> None:
             importlib.import_module(f"ufunc_magic.{name}")
 
 
-def _stand_by(*, recalled: bool = False) -> None:
-    with Comfort("a compiler that stands by", []):
+def _start_compiler(*, recalled: bool = False) -> None:
+    with Comfort("a compiler that waits", []):
         from .. import shortcuts
 
         shortcuts.start_waiting(recalled=recalled)

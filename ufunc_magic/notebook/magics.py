@@ -89,29 +89,51 @@ def first_line_of(source: str, running: str) -> int:
     return above + 1 if above > 0 and whole[above:] == part else 1
 
 
-def _of_the_cell(trace: TracebackType | None, name: str) -> TracebackType | None:
-    """A traceback from the cell's first frame on; the whole of it where the cell has none, for that is our own."""
+def _cut_traceback(trace: TracebackType | None, name: str) -> TracebackType | None:
+    """A traceback from the cell's first frame on; the whole traceback if the cell has no frame in it."""
     frames = trace
-    while frames is not None and not _stands_in(frames.tb_frame, name):
+    while frames is not None and not _is_of_cell(frames.tb_frame, name):
         frames = frames.tb_next
     return frames or trace
 
 
-def _stands_in(frame: FrameType, name: str) -> bool:
-    """Whether a frame is of the cell; behind the name of one that another cell has had, there is more."""
+def _is_of_cell(frame: FrameType, name: str) -> bool:
+    """Whether a frame runs the cell's code; the file name has a suffix if another cell had the same name."""
     return f"{frame.f_code.co_filename} ".startswith(f"{name} ")
 
 
+class _Stopped(KeyboardInterrupt):
+    """An interrupt that IPython shows in one line."""
+
+    def __init__(self, line: str) -> None:
+        super().__init__()
+        self._line = line
+
+    def _render_traceback_(self) -> list[str]:
+        return [self._line]
+
+
+# Front ends show an exception by the name of its class.
+_Stopped.__name__ = KeyboardInterrupt.__name__
+
+
 @contextlib.contextmanager
-def _stopped(name: str, outcome: str) -> Iterator[None]:
-    """Have IPython show an interrupt in one line, unless the cell's own code was running: our frames say nothing."""
+def _show_stop(name: str, outcome: str) -> Iterator[None]:
+    """Show an interrupt in one line, unless the cell's own code was running: our frames are no help."""
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        lines = [f"KeyboardInterrupt: {name} was stopped; it {outcome}."]
-        if not any(_stands_in(frame, name) for frame, _ in traceback.walk_tb(interrupt.__traceback__)):
-            vars(interrupt)["_render_traceback_"] = lambda: lines
-        raise
+        trace = interrupt.__traceback__
+        if any(_is_of_cell(frame, name) for frame, _ in traceback.walk_tb(trace)):
+            raise
+        line = f"KeyboardInterrupt: {name} was stopped; it {outcome}."
+        raise _Stopped(line).with_traceback(trace) from None
+
+
+def _no_progress() -> Progress:
+    from ..pipeline import progress
+
+    return progress(None)
 
 
 @magics_class
@@ -124,11 +146,13 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         self.capture = Capture(shell)
         self._remembered: Remembered | None = None
         self._cell_id: str | None = None
-        #: The text of the notebook's cell that is running, ``""`` where none is.
+        #: The text of the notebook's cell that is running; ``""`` if none is.
         self._running = ""
-        #: What ``%ufunc_save`` saves: the last cell, or why there is none.
+        #: The last cell, which ``%ufunc_save`` saves, or why there is none.
         self._last: Build | str = "No cell has been compiled yet."
-        #: The last report or comparison, and the line that said how far it was.
+        #: Notices that this session has shown.
+        self._announced: set[str] = set()
+        #: The last report or comparison, and its progress line.
         self._waiting: tuple[Report | Comparison | None, Progress | None] = None, None
 
     def before_cell(self, info: ExecutionInfo) -> None:
@@ -276,13 +300,9 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
 
     def _cell(self, line: str, cell: str | None, *, language: str) -> Report | None:
         if cell is None:
-            called, magic = LANGUAGES[language].title, LANGUAGES[language].magic
-            if line.strip() and not set(line.split()) & set(option_line.HELP_FLAGS):
-                remedy = f"Write {magic} on the first line and {called} below it."
-                raise UsageError(f"{magic[1:]} without a cell compiles nothing.\n{remedy}")
-            self._shown(magic)
+            self._explain(line, language)
             return None
-        # Whatever goes wrong from here on, this cell's earlier functions must not stay behind.
+        # Whatever goes wrong from here on, this cell's earlier functions must not stay.
         self.names.forget(cell, cell_id=self._cell_id)
         before, self._last = self._last, "The last cell failed, so there is nothing to save."
         assert self.shell is not None
@@ -294,56 +314,80 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         if options is None:
             self._last = before
             return None
-        from .. import compilers, pipeline
-
         name = options.name or name
         marks = replace(marks, name=name)
-        with first_use.standing_by(self.shell), marks.failure(), _stopped(name, "bound nothing"):
+        with first_use.prepare_next(self.shell), marks.failure(), _show_stop(name, "bound nothing"):
             self.capture.begin()
-            # A line cannot be taken back, and a quiet cell leaves nothing.
-            line_shown = self._progress() if options.time else pipeline.progress(None)
-            first_line = first_line_of(cell, self._running)
-            with Waiting(line_shown, f"compiling {name}", how_far=compilers.describe_progress) as waiting:
-                built = None
-                try:
-                    built = pipeline.build(
-                        cell,
-                        language=language,
-                        options=options,
-                        name=name,
-                        first_line=first_line,
-                        doing=lambda step: waiting.now(f"{step} {name}"),
-                    )
-                except UfuncMagicError as error:
-                    error.place = CellPlace(name, first_line)
-                    if not (options.run_main and isinstance(error, ParseError)):
-                        raise
-                    self._last = f"{name} bound nothing, so there is nothing to save."
-                except BaseException as error:
-                    error.__traceback__ = _of_the_cell(error.__traceback__, name)
-                    raise
-            if built is None:
-                self._run_main(cell, language=language, options=options, name=name)
-                return None
-            if built.printed and options.time:
+            # Displayed output cannot be removed, so a quiet cell shows no progress.
+            progress = self._progress() if options.time else _no_progress()
+            built = self._build(cell, language=language, options=options, name=name, progress=progress)
+            if built and built.printed and options.time:
                 sys.stdout.write(built.printed)
-            if options.run_main:
+            if options.run_main or built is None:
                 self._run_main(cell, language=language, options=options, name=name)
-            hidden, withheld = self.names.hidden(built), self.names.withheld(built)
-            report: Report | None = None
-            if options.time or hidden or built.diagnostics or built.notes or options.annotate or options.show:
-                report = pipeline.report(
-                    built, options=options, namespace=self.shell.user_ns, line=line_shown, without=withheld
-                )
-                report = replace(report, notes=(*report.notes, *hidden))
-                self._waiting = report, line_shown
-                marks.show(built.diagnostics)
+            if built is None:
+                return None
+            report = self._report(built, options, progress, marks)
             # Last, so that a cell whose report fails binds nothing either.
             self.names.bind(built, cell_id=self._cell_id)
             self._last = built
             if first_use.in_a_notebook(self.shell) and not built.cached:
                 first_use.work_ahead(language, cell, options)
             return report
+
+    def _explain(self, line: str, language: str) -> None:
+        """Show the help of a magic that was used as a line."""
+        title, magic = LANGUAGES[language].title, LANGUAGES[language].magic
+        if line.strip() and not set(line.split()) & set(option_line.HELP_FLAGS):
+            remedy = f"Write {magic} on the first line and {title} below it."
+            raise UsageError(f"{magic[1:]} without a cell compiles nothing.\n{remedy}")
+        self._show_help(magic)
+
+    def _build(self, cell: str, *, language: str, options: Options, name: str, progress: Progress) -> Build | None:
+        """Compile a cell; None for one that has only a main(), which is to run."""
+        from .. import compilers, pipeline
+
+        first_line = first_line_of(cell, self._running)
+        with Waiting(progress, f"compiling {name}", how_far=compilers.describe_progress) as waiting:
+            try:
+                return pipeline.build(
+                    cell,
+                    language=language,
+                    options=options,
+                    name=name,
+                    first_line=first_line,
+                    doing=lambda step: waiting.begin(f"{step} {name}"),
+                )
+            except UfuncMagicError as error:
+                error.place = CellPlace(name, first_line)
+                if not (options.run_main and isinstance(error, ParseError)):
+                    raise
+            except BaseException as error:
+                error.__traceback__ = _cut_traceback(error.__traceback__, name)
+                raise
+        self._last = f"{name} bound nothing, so there is nothing to save."
+        return None
+
+    def _report(self, built: Build, options: Options, progress: Progress, marks: EditorMarks) -> Report | None:
+        """The report of a cell; None if there is nothing to report."""
+        from ..pipeline import report
+
+        assert self.shell is not None
+        hidden, withheld = self.names.hidden(built), self.names.withheld(built)
+        if not (options.time or hidden or built.diagnostics or built.notes or options.annotate or options.show):
+            return None
+        result = report(
+            built,
+            options=options,
+            namespace=self.shell.user_ns,
+            line=progress,
+            without=withheld,
+            announced=self._announced,
+        )
+        result = replace(result, notes=(*result.notes, *hidden))
+        self._waiting = result, progress
+        marks.show(built.diagnostics)
+        return result
 
     def _run_main(self, cell: str, *, language: str, options: Options, name: str) -> None:
         """Run the cell's main(); its functions are bound however it ends."""
@@ -380,26 +424,32 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         except OptionError as error:
             raise UsageError(str(error)) from None
         if "help" in values:
-            self._shown(magic)
+            self._show_help(magic)
             return None
         return values
 
-    def _shown(self, magic: str) -> None:
-        """The magic's own text, where the front end has it."""
+    def _show_help(self, magic: str) -> None:
+        """Show the magic's own text where the front end shows help."""
         assert self.shell is not None
         self.shell.run_line_magic("pinfo", magic)
 
     def _progress(self) -> Progress:
-        """What shows how far something is: in a notebook; a terminal would get line after line."""
+        """A progress line in a notebook; a terminal would get line after line."""
         from ..pipeline import progress
 
         return progress(display if getattr(self.shell, "kernel", None) is not None else None)
 
-    def show(self, value: Report | Comparison) -> None:
-        """Where a line said how far it is, it becomes what came of it: nothing empty is left in the notebook."""
+    def show_in_place(self, value: Report | Comparison) -> None:
+        """Replace a progress line by its result, so that no empty output is left in the notebook.
+
+        Raises
+        ------
+        NotImplementedError
+            If there is no such line: by this, IPython's formatters learn that the value is still to be shown.
+        """
         (waiting, progress), self._waiting = self._waiting, (None, None)
         if progress is None or waiting is not value or not progress.becomes(value._repr_mimebundle_()):
-            raise NotImplementedError  # IPython then shows it as ever
+            raise NotImplementedError
 
     @line_magic
     @_explained(option_line.COMPARE)
@@ -423,13 +473,13 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
 
         assert self.shell is not None
         try:
-            with self._progress() as progress, _stopped("%ufunc_compare", "measured nothing"):
+            with self._progress() as progress, _show_stop("%ufunc_compare", "measured nothing"):
                 comparison = compared(line, names=self.shell.user_ns, progress=progress)
             self._waiting = comparison, progress
         except (OptionError, ComparisonError) as error:
             raise UsageError(str(error)) from None
         if comparison is None:
-            self._shown("%ufunc_compare")
+            self._show_help("%ufunc_compare")
         return comparison
 
     @line_magic
@@ -457,7 +507,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         except OptionError as error:
             raise UsageError(str(error)) from None
         if module is None:
-            self._shown("%ufunc_save")
+            self._show_help("%ufunc_save")
         return module
 
     @line_magic
@@ -574,7 +624,7 @@ def _store(shell: Any, values: dict[str, Any]) -> None:
         return
 
 
-#: What may take so long that a line says how far it is.
+#: Result types that replace their progress line.
 _SHOWN = (("ufunc_magic.render.report", "Report"), ("ufunc_magic.render.comparison", "Comparison"))
 
 
@@ -588,7 +638,7 @@ def load(shell: InteractiveShell) -> None:
     shell.events.register("post_run_cell", magics.after_cell)
     if shell.display_formatter is not None:
         for room, name in _SHOWN:
-            shell.display_formatter.ipython_display_formatter.for_type_by_name(room, name, magics.show)
+            shell.display_formatter.ipython_display_formatter.for_type_by_name(room, name, magics.show_in_place)
     completion.install(shell)
     first_use.prepare(shell)
 

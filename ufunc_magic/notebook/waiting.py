@@ -1,4 +1,4 @@
-"""A line that says that a cell is being compiled or tried out, how far and how long, from the first second on."""
+"""Shows in a progress line that a cell is compiled or tried out, how far and for how long."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ..render import Progress
 
-#: Seconds between two looks.
+#: Seconds between two updates.
 PAUSE = 1.0
 
 
@@ -20,13 +20,13 @@ class Waiting:
     Parameters
     ----------
     line : Progress
-        Where it is said; at the end it is empty, or says where an error or Stop came.
+        At the end it is empty, or names the step at which an error or Stop came.
     words : str
-        What takes long.
+        The step.
     how_far : callable
-        What more there is to say, or ``""``.
+        Returns how far the step is, or ``""``.
     pause : float
-        Seconds before anything is said, and between two looks.
+        Seconds before the first update, and between two updates.
     """
 
     def __init__(self, line: Progress, words: str, *, how_far: Callable[[], str] = str, pause: float = PAUSE) -> None:
@@ -39,16 +39,16 @@ class Waiting:
         self._thread.start()
         return self
 
-    def now(self, words: str) -> None:
-        """Say from the next look on that this takes long."""
+    def begin(self, words: str) -> None:
+        """Note the next step, for the next update."""
         self._words = words
 
     def _tick(self) -> None:
         while not self._over.wait(self._pause):
             self._count += 1
-            self._say()
+            self._update()
 
-    def _say(self) -> None:
+    def _update(self) -> None:
         more = self._how_far()
         self._line.busy(f"{self._words}: {more}{', ' if more else ''}{self._count * self._pause:.0f} s")
 
@@ -58,5 +58,5 @@ class Waiting:
         self._over.set()
         self._thread.join()
         if error is not None and self._count:
-            self._say()  # what it stopped at may have begun since the last look
+            self._update()  # the step may have begun since the last update
         self._line.__exit__(kind, error, trace)

@@ -845,10 +845,10 @@ def test_pickled_function_of_a_cell_comes_back(cell: build.Build) -> None:
 
 @pytest.mark.slow
 def test_report_says_emulation_and_has_no_row_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cell_report, "_announced", set())
     replace_name(monkeypatch, driver, "missing", lambda: "there is no GPU")
     made = um.compile_cuda("__device__ double f(double x) { return 1.0 / (1.0 + exp(-x)); }")
-    reports = [build.report(made, options=make_options({"size": 1000})) for _ in range(2)]
+    announced: set[str] = set()
+    reports = [build.report(made, options=make_options({"size": 1000}), announced=announced) for _ in range(2)]
     labels = [row.label for row in reports[0].rows]
     assert labels == ["Python loop", "NumPy expression", "CPU emulation, 1 thread"]
     assert reports[0].ok
@@ -858,8 +858,7 @@ def test_report_says_emulation_and_has_no_row_of_a_gpu(monkeypatch: pytest.Monke
     assert notices == [True, False]
 
 
-def test_asked_for_emulation_needs_no_notice(cell: build.Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cell_report, "_announced", set())
+def test_asked_for_emulation_needs_no_notice(cell: build.Build) -> None:
     made = build.report(cell, options=make_options({"time": False}))
     assert not [note for note in made.notes if "GPU" in note]
 
