@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -44,8 +44,7 @@ class Mark(NamedTuple):
     node: Node | None = None
 
 
-@dataclass(frozen=True)
-class Declaration:
+class Declaration(NamedTuple):
     """One name with its type."""
 
     name: str
@@ -63,7 +62,7 @@ class Declaration:
         parameters, *rest = self.marks
         trailing = _first(parameters.node, "trailing_return_type") if parameters.node else None
         base = " ".join(text_of(trailing).removeprefix("->").split()) if trailing else self.base
-        return replace(self, base=base, const=False, marks=tuple(rest))
+        return self._replace(base=base, const=False, marks=tuple(rest))
 
 
 def _method(member: Node) -> bool:
@@ -209,6 +208,16 @@ def _type_words(spelled: str) -> tuple[str, ...]:
     return tuple(name for name in names if name not in KEYWORDS and name not in STANDARD)
 
 
+class FunctionHead(NamedTuple):
+    """The head of a function: its own declaration, its result, the declaration of each parameter with its node."""
+
+    declared: Declaration
+    returned: Declaration
+    parameters: tuple[tuple[Declaration, Node], ...]
+    #: More arguments may follow (``...``).
+    variadic: bool
+
+
 @dataclass
 class DeclaredTypes:
     """What the types and constants of a text are, as they are declared."""
@@ -222,6 +231,7 @@ class DeclaredTypes:
     #: Structures: the members, or why NumPy has no such thing.
     records: dict[str, tuple[Member, ...] | str] = field(default_factory=dict)
     _classes: set[str] = field(default_factory=set)
+    _heads: dict[int, FunctionHead | None] = field(default_factory=dict)
 
     def known(self, name: str) -> bool:
         return name in self.typedefs or name in self._classes
@@ -235,6 +245,7 @@ class DeclaredTypes:
             dict(self.structs),
             dict(self.records),
             set(self._classes),
+            self._heads,
         )
 
     def is_class(self, name: str) -> bool:
@@ -246,12 +257,12 @@ class DeclaredTypes:
         if node.type == "alias_declaration":
             name = node.child_by_field_name("name")
             target = declared_by(specifier)[0][0] if specifier and name else None
-            everything = [replace(target, name=text_of(name))] if target and name else []
+            everything = [target._replace(name=text_of(name))] if target and name else []
         else:
             everything = [declared for declared, _ in declared_by(node) if declared.name]
         for declared in everything:
             if declared.base in ("struct", "union", "enum"):  # no tag: the name itself will do
-                declared = replace(declared, base=f"{declared.base} {declared.name}")
+                declared = declared._replace(base=f"{declared.base} {declared.name}")
                 self._members(specifier, declared.name)
             self.typedefs[declared.name] = declared
         tags = self.tag(specifier) if specifier else []
@@ -328,29 +339,25 @@ class DeclaredTypes:
                 members.append(Member(declared.name, plain.base, shape, record))
         return tuple(members) or "has no members"
 
-    def parameters(self, mark: Mark, *, node: Node, template: Collection[str]) -> tuple[tuple[Parameter, ...], bool]:
-        """Parameters of a definition, and whether more may follow (``...``).
+    def head(self, definition: Node) -> FunctionHead | None:
+        """The head of a function definition, read once; None for a definition of something else."""
+        if definition.id not in self._heads:
+            declared = declared_by(definition)[0][0]
+            is_function = bool(declared.name and declared.marks) and declared.marks[0].kind == "("
+            self._heads[definition.id] = self.function_head(declared, definition) if is_function else None
+        return self._heads[definition.id]
 
-        Parameters
-        ----------
-        mark : Mark
-            The function's own mark.
-        node : Node
-            The definition, which holds the declarations of K&R parameters.
-        template : collection of str
-            Type names that are the template's.
-        """
-        listed = mark.node.child_by_field_name("parameters") if mark.node else None
-        parameters = [
-            self.parameter(declared, line=one.start_point[0] + 1)
-            for declared, one in self.parameter_declarations(mark, node=node)
-        ]
+    def function_head(self, declared: Declaration, node: Node) -> FunctionHead:
+        """The head of a function that ``node`` declares, a prototype or a definition."""
+        listed = declared.marks[0].node.child_by_field_name("parameters") if declared.marks[0].node else None
         variadic = any(one.type in _VARIADIC for one in (listed.children if listed else ()))
-        return tuple(parameters), variadic
+        return FunctionHead(declared, declared.returned(), tuple(self._parameters(listed, node)), variadic)
 
-    def parameter_declarations(self, mark: Mark, *, node: Node) -> list[tuple[Declaration, Node]]:
-        """What each parameter of a definition is declared as, and where; none for ``(void)``."""
-        listed = mark.node.child_by_field_name("parameters") if mark.node else None
+    def _parameters(self, listed: Node | None, node: Node) -> list[tuple[Declaration, Node]]:
+        """What each parameter is declared as, and where; none for ``(void)``.
+
+        K&R parameters have their declarations in ``node``.
+        """
         old = {d.name: d for child in node.named_children if child.type == "declaration" for d, _ in declared_by(child)}
         parameters = []
         for one in listed.named_children if listed else ():
@@ -363,6 +370,10 @@ class DeclaredTypes:
                     declared = old.get(declared.base, Declaration(declared.base, "int"))  # K&R, read as a type
                 parameters.append((declared, one))
         return [] if [(d.base, d.marks, d.name) for d, _ in parameters] == [("void", (), "")] else parameters
+
+    def parameters(self, head: FunctionHead) -> tuple[Parameter, ...]:
+        """The parameters of a function as its callers see them."""
+        return tuple(self.parameter(declared, line=one.start_point[0] + 1) for declared, one in head.parameters)
 
     def _is_name(self, word: str) -> bool:
         """Whether what stands where C wants a type is the name of a K&R parameter."""
@@ -415,9 +426,8 @@ class DeclaredTypes:
                 break
             # const on a pointer type is the pointer's own.
             own = current.const and not (target.marks and target.marks[0].kind == "*")
-            current = replace(
-                current, base=target.base, const=own or target.const, marks=(*current.marks, *target.marks)
-            )
+            marks = (*current.marks, *target.marks)
+            current = current._replace(base=target.base, const=own or target.const, marks=marks)
             if target.marks or target.const:
                 result = current
         return result

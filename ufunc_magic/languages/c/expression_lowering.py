@@ -173,10 +173,9 @@ class ExpressionLowerer(Context):
         operator, right_node = node.child_by_field_name("operator"), part(node, "right")
         if operator is None or right_node is None:
             return self.opaque(node)
-        op, right, at = text_of(operator), self.value(right_node), self.at(node)
-        op = _WORDS.get(op, op)
+        op, right = _WORDS.get(operator.type, operator.type), self.value(right_node)
         if op in ("&&", "||"):
-            return Logical(at=at, type=self.truth, op=op, left=left, right=right)  # type: ignore[arg-type]
+            return Logical(at=self.at(node), type=self.truth, op=op, left=left, right=right)  # type: ignore[arg-type]
         return self.binary(op, left, right, node)
 
     def binary(self, op: str, left: Expression, right: Expression, node: Node) -> Expression:
@@ -212,7 +211,7 @@ class ExpressionLowerer(Context):
         operator, argument = node.child_by_field_name("operator"), part(node, "argument")
         if operator is None or argument is None:
             return self.opaque(node)
-        op, at = text_of(operator), self.at(node)
+        op, at = operator.type, self.at(node)
         op = _WORDS.get(op, op)
         e = self.value(argument)
         if op == "!":
@@ -296,7 +295,7 @@ class ExpressionLowerer(Context):
         if operator is None or argument is None:
             return self.opaque(node)
         e, at = self.value(argument), self.at(node)
-        if text_of(operator) in ("&", "bitand"):
+        if operator.type in ("&", "bitand"):
             self.change(e)
             return AddressOf(at=at, type=CType("a", of=e.type), place=e)  # type: ignore[arg-type]
         t = e.type.of if e.type.kind == "a" and e.type.of is not None else UNKNOWN
@@ -331,7 +330,7 @@ class ExpressionLowerer(Context):
         left, right, operator = part(node, "left"), part(node, "right"), node.child_by_field_name("operator")
         if left is None or right is None or operator is None:
             return self.opaque(node)
-        place, op = self._place(left), text_of(operator)
+        place, op = self._place(left), operator.type
         op = _WORDS.get(op, op)
         value = self.initial(right, place.type)[0] if right.type == "initializer_list" else self.value(right)
         if op != "=":
@@ -345,7 +344,7 @@ class ExpressionLowerer(Context):
             return self.opaque(node)
         place, at = self._place(argument), self.at(node)
         one = Constant(type=INT, value=1)
-        value = self.binary(text_of(operator)[0], Current(at=place.at, type=place.type), one, node)
+        value = self.binary(operator.type[0], Current(at=place.at, type=place.type), one, node)
         self.change(place)
         postfix = node.children[0].type not in ("++", "--")
         return Assignment(at=at, type=place.type, place=place, value=self.convert(value, place.type), postfix=postfix)

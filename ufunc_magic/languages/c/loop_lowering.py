@@ -198,7 +198,7 @@ def _sets(start: Node | None, name: str) -> bool:
         return inner is not None and inner.type == "identifier" and text_of(inner) == name
     start = bare(start)
     left, operator = start.child_by_field_name("left"), start.child_by_field_name("operator")
-    plain = start.type == "assignment_expression" and operator is not None and text_of(operator) == "="
+    plain = start.type == "assignment_expression" and operator is not None and operator.type == "="
     return plain and left is not None and left.type == "identifier" and text_of(left) == name
 
 

@@ -157,7 +157,7 @@ class FileScope:
             if kind in _INSIDE:
                 nodes += [(child, template) for child in reversed(node.named_children)]
             elif kind == "function_definition":
-                name = _function_name(node)
+                name = self._function_name(node)
                 if name:
                     self.names.setdefault(name, []).append(FunctionDefinition(name, node, template))
             elif kind == "declaration":
@@ -308,6 +308,12 @@ class FileScope:
     def definitions(self, name: str) -> Sequence[FunctionDefinition]:
         return self.names.get(name, ())
 
+    def _function_name(self, node: Node) -> str:
+        """The plain name of a function that is no method, operator or constructor; ``""`` for others."""
+        head = self.declared.head(node) if node.child_by_field_name("body") is not None else None
+        name = head.declared.name.rpartition("::")[2] if head is not None else ""
+        return name if name.replace("$", "_").isidentifier() else ""
+
     def heads(self, name: str) -> list[Head]:
         return [self.head(definition) for definition in self.definitions(name)]
 
@@ -319,11 +325,11 @@ class FileScope:
         return known
 
     def _read_head(self, definition: FunctionDefinition) -> Head:
-        node = definition.node
-        declared = declared_by(node)[0][0]
+        head = self.declared.head(definition.node)
+        assert head is not None, "only functions have definitions"
         lowerer = self._constants()
         symbols, defaults = [], []
-        for one, at in self.declared.parameter_declarations(declared.marks[0], node=node):
+        for one, at in head.parameters:
             t, reference, _ = self.types.of(one)
             if t.kind == "a":
                 t = CType("a", of=t.of, length=t.length)
@@ -331,8 +337,7 @@ class FileScope:
                 Symbol(one.name, t, "parameter", reference=reference, const=self.const(one), at=lowerer.at(at))
             )
             defaults.append(at.child_by_field_name("default_value"))
-        returned = declared.returned()
-        return Head(tuple(symbols), tuple(defaults), self._results(returned))
+        return Head(tuple(symbols), tuple(defaults), self._results(head.returned))
 
     def const(self, declared: Declaration) -> bool:
         """Whether what a declaration leads to is const, typedefs seen through."""
@@ -398,17 +403,6 @@ class FileScope:
             at=at,
             calls=tuple(lowerer.calls),
         )
-
-
-def _function_name(node: Node) -> str:
-    """The plain name of a function that is no method, operator or constructor; ``""`` for others."""
-    if node.child_by_field_name("body") is None:
-        return ""
-    declared = declared_by(node)[0][0]
-    if not declared.marks or declared.marks[0].kind != "(":
-        return ""
-    name = declared.name.rpartition("::")[2]
-    return name if name.isidentifier() or name.replace("$", "_").isidentifier() else ""
 
 
 def _root_name(node: Node | None) -> str:

@@ -311,13 +311,13 @@ def _read_prototype(cell: _Cell, node: Node, declared: Declaration, place: _Plac
         or (node.type == "declaration" and "static" in declared.storage)
     ):
         return
-    parameters, variadic = cell.types.parameters(declared.marks[0], node=node, template=())
-    returned = declared.returned()
+    head = cell.types.function_head(declared, node)
+    parameters = cell.types.parameters(head)
     text, doc, annotation = _as_typed(cell, name, top, node, file, line, cell.origin(node.end_point[0] + 1)[1])
     if file:
         text = text.partition("{")[0].strip()
         doc, annotation = _comment_in(file, line)
-    for word in () if place.outside else (returned.base, *(p.type for p in parameters)):
+    for word in () if place.outside else (head.returned.base, *(p.type for p in parameters)):
         cell.interface.update(dict.fromkeys(declarations.type_words(word)))
     # ``x[]`` is more than one number, and so is what is called an array.
     many = re.compile(r"\b\w*\[\s*\]|\w*arr(?:ay)?\b").findall(declared.marks[0].text)
@@ -332,7 +332,7 @@ def _read_prototype(cell: _Cell, node: Node, declared: Declaration, place: _Plac
     )
     cell.prototypes[name] = Function(
         name=name,
-        returns=returned.spelled() or "int",
+        returns=head.returned.spelled() or "int",
         parameters=parameters,
         line=line,
         end_line=line,
@@ -340,7 +340,7 @@ def _read_prototype(cell: _Cell, node: Node, declared: Declaration, place: _Plac
         text=text,
         doc=doc,
         annotation=annotation or (f"name={other}" if other else ""),
-        variadic=variadic,
+        variadic=head.variadic,
         qualifiers=frozenset({'extern "C"'}) if place.c_linkage else frozenset(),
         calls=frozenset({name}),
         pure=_is_pure(name),
@@ -372,9 +372,10 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
     body = node.child_by_field_name("body")
     if body is None:
         return
-    declared = next((declared for declared, _ in declarations.declared_by(node)), None)
-    if declared is None or not declared.name or not declared.marks or declared.marks[0].kind != "(":
+    head = cell.types.head(node)
+    if head is None:
         return
+    declared = head.declared
     *outer, name = declared.name.split("::")
     if not re.fullmatch(r"[^\W\d][\w$]*", name) or (cell.types.is_class(outer[-1]) if outer else False):
         return
@@ -383,17 +384,16 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
     hidden_in_header = cell.header and "static" in declared.storage and cell.origin(node.start_point[0] + 1)[0]
     if place.outside or hidden_in_header:
         return _read_prototype(cell, node, declared, place)
-    parameters, variadic = cell.types.parameters(declared.marks[0], node=node, template=place.template)
+    parameters = cell.types.parameters(head)
     top = place.outer or node
     file, line = cell.origin(top.start_point[0] + 1)
     last = cell.origin(node.end_point[0] + 1)[1]
     text, doc, annotation = _as_typed(cell, name, top, node, file, line, last)
-    returned = declared.returned()
-    for word in (returned.base, *(p.type for p in parameters)):
+    for word in (head.returned.base, *(p.type for p in parameters)):
         cell.interface.update(dict.fromkeys(declarations.type_words(word, without=place.template)))
     function = Function(
         name=name,
-        returns=returned.spelled() or "int",
+        returns=head.returned.spelled() or "int",
         parameters=tuple(p if (at := cell.origin(p.line)[1]) == p.line else replace(p, line=at) for p in parameters),
         line=line,
         end_line=last,
@@ -403,7 +403,7 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
         doc=doc or cell.text.comment_between(declarations.end_of_declarator(node), body.start_byte),
         annotation=annotation,
         static=place.hidden or "static" in declared.storage,
-        variadic=variadic,
+        variadic=head.variadic,
         template=place.template,
         scope=(*place.scope, *outer),
         qualifiers=declarations.qualifiers(node) | ({'extern "C"'} if place.c_linkage else set()),

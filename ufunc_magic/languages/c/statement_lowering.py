@@ -359,7 +359,7 @@ class StatementLowerer(LoopLowerer):
                 if constructed is None:
                     lowered += self._unknown(node) if value is not None else []  # else a prototype
                     continue
-                value, declared = constructed, replace(declared, marks=())
+                value, declared = constructed, declared._replace(marks=())
             lowered.append(self._declared(declared, value, node))
         return lowered
 
