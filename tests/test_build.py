@@ -217,11 +217,11 @@ def test_a_stored_record_that_is_not_of_its_code_is_compiled_again() -> None:
     assert entry is not None
     for record in (entry.record.replace(b'"index":0', b'"index":9'), entry.record.partition(b"\n")[0] + b"\n{}"):
         cache.publish(key, record=record, code=entry.code, replace=True)
-        pipeline._builds.clear()
+        pipeline.BUILDS.clear()
         again = um.compile_c(source, **options)
         assert not again.cached
         assert again.f(2.0) == 6
-    pipeline._builds.clear()
+    pipeline.BUILDS.clear()
     assert um.compile_c(source, **options).cached
 
 

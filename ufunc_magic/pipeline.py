@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from .render import Report, View
 
 #: Builds of this process by cache key, with the files of each, so that the same cell gives the same objects.
-_builds: dict[str, tuple[store.Inputs, Build]] = {}
-_MOST_BUILDS = 256
+BUILDS: dict[str, tuple[store.Inputs, Build]] = {}
+MOST_BUILDS = 256
 #: Options of `CompiledBuild.report`.
 REPORT_OPTIONS = tuple("time size data ref vs sizes plot show annotate verbose".split())
 _SANDBOX_NOTE = "--sandbox: every call runs in another process, on copies of its operands."
@@ -178,16 +178,16 @@ def _compile(
 
 def _remembered_build(key: str) -> Build | None:
     """The build of this process for ``key``, if its files are unchanged."""
-    inputs, result = _builds.get(key, (None, None))
+    inputs, result = BUILDS.get(key, (None, None))
     return result if inputs and inputs.hold() else None
 
 
 def _remember_build(key: str, inputs: store.Inputs | None, result: Build) -> None:
     """Keep a build for this process, in place of the oldest; not if its files are unknown."""
-    while len(_builds) >= _MOST_BUILDS:
-        _builds.pop(next(iter(tuple(_builds)), ""), None)  # other threads make room as well
+    while len(BUILDS) >= MOST_BUILDS:
+        BUILDS.pop(next(iter(tuple(BUILDS)), ""), None)  # other threads make room as well
     if inputs:
-        _builds[key] = inputs, result
+        BUILDS[key] = inputs, result
 
 
 def _key(language: Language, source: str, *, options: Options) -> str:

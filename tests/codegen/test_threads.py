@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -16,8 +17,8 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import run_python
 from ufunc_magic import pipeline as build
-from ufunc_magic.runtime import pickling as serialize
 
 pytestmark = pytest.mark.usefixtures("shared_cache")
 
@@ -229,7 +230,7 @@ def test_builds_that_are_forgotten_while_others_are_made(monkeypatch):
     cells = [f"double f(double x) {{ return x + {n}; }}" for n in range(6)]
     for cell in cells:
         um.c_ufunc(cell)
-    monkeypatch.setattr(build, "_MOST_BUILDS", 2)
+    monkeypatch.setattr(build, "MOST_BUILDS", 2)
 
     def run(n: int) -> bool:
         return all(um.c_ufunc(cells[(n + k) % 6])(1.0) == 1 + (n + k) % 6 for k in range(25))
@@ -238,14 +239,23 @@ def test_builds_that_are_forgotten_while_others_are_made(monkeypatch):
 
 
 @pytest.mark.usefixtures("_switching")
-def test_threads_that_load_the_same_bytes_get_the_same_function(monkeypatch):
-    data = um.dumps(um.compile_c(CELL).wave)
-    from ufunc_magic.runtime import registry as built
-
-    for _ in range(5):
-        monkeypatch.setattr(built, "_loaded", {})
-        monkeypatch.setattr(serialize, "_known", {})
-        assert len({id(f) for f in at_once(lambda n: um.loads(data))}) == 1
+def test_threads_that_load_the_same_bytes_get_the_same_function():
+    """In a new process, which has loaded none of them."""
+    cells = [um.dumps(um.c_ufunc(f"double f(double x) {{ return x + {n}; }}")) for n in range(5)]
+    program = f"""
+import pickle, sys, threading
+from concurrent.futures import ThreadPoolExecutor
+import ufunc_magic as um
+sys.setswitchinterval(1e-6)
+gate = threading.Barrier({THREADS})
+def load(data):
+    gate.wait(timeout=300)
+    return um.loads(data)
+with ThreadPoolExecutor({THREADS}) as pool:
+    for data in pickle.load(sys.stdin.buffer):
+        print(len(set(map(id, pool.map(load, [data] * {THREADS})))))
+"""
+    assert run_python(program, input=pickle.dumps(cells)).stdout.split() == ["1"] * 5
 
 
 # ---------------------------------------------------------------------------------- forks and pools

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import ufunc_magic as um
+from support import replace_name
 from ufunc_magic import store as cache
 from ufunc_magic.compilers import Diagnosis, Finding, diagnose, discovery, doctor
 from ufunc_magic.compilers.doctor import simd_level
@@ -93,9 +94,7 @@ def test_a_wrong_cc_is_a_fault_even_beside_good_compilers(monkeypatch):
 @pytest.mark.skipif(os.name != "posix", reason="POSIX permissions")
 def test_an_unsafe_cache_is_a_fault(only_path, cache_folder):
     cache_folder.chmod(0o777)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(doctor, "_compilers", lambda cplus: ())
-        found = of(diagnose(), "Cache", "folder")
+    found = of(diagnose(), "Cache", "folder")
     assert "is writable by everybody" in found.value
     assert found.ok is False
 
@@ -121,7 +120,7 @@ def test_packages_are_listed_without_importing_them(only_path):
 
 
 def test_what_is_missing_comes_with_its_command(only_path, monkeypatch):
-    monkeypatch.setattr(doctor, "_PACKAGES", {"no-such-package": "for nothing"})
+    monkeypatch.setattr(doctor, "PACKAGES", {"no-such-package": "for nothing"})
     found = of(diagnose(), "Packages", "no-such-package")
     assert (found.value, found.remedy) == ("not installed (for nothing)", "pip install no-such-package")
 
@@ -131,7 +130,7 @@ def test_the_simd_level_is_one_of_the_known():
 
 
 def test_the_gpu_is_shown_where_cupy_is_there(monkeypatch):
-    monkeypatch.setattr(cuda_language, "_version", {"cupy-cuda12x": "14.2.0"}.get)
+    replace_name(monkeypatch, doctor, "installed_version", {"cupy-cuda12x": "14.2.0"}.get)
     monkeypatch.setattr(cuda_language.device, "versions", lambda: {"driver": "13000"}, raising=False)
     for missing, said in (("", ("A100, sm_80", True)), ("there is no driver", ("there is no driver", None))):
         for name, value in (("missing", missing), ("name", "A100"), ("arch", "sm_80")):
@@ -139,6 +138,6 @@ def test_the_gpu_is_shown_where_cupy_is_there(monkeypatch):
         shown = of(um.doctor(), "GPU", "device")
         assert (shown.value, shown.ok) == said
     assert of(um.doctor(), "Packages", "cupy").value == "14.2.0"
-    monkeypatch.setattr(cuda_language, "_version", lambda package: None)
+    replace_name(monkeypatch, doctor, "installed_version", lambda package: None)
     assert of(um.doctor(), "Packages", "cupy").remedy == "pip install cupy-cuda13x"
     assert "GPU" not in {f.group for f in um.doctor().findings}

@@ -205,7 +205,7 @@ class Part(Expression):
         return self.of.type if self.name == "conj" else real_of(self.of.type)
 
     def text(self) -> str:
-        return f"{self.name}{cvalues._SUFFIX[self.of.type.rank]}({self.of.text()})"
+        return f"{self.name}{cvalues.SUFFIX[self.of.type.rank]}({self.of.text()})"
 
     def value(self, names: Environment) -> Any:
         re, im = self.of.value(names)
@@ -223,7 +223,7 @@ class Library(Expression):
 
     def text(self) -> str:
         more = f", {self.second.text()}" if self.second else ""
-        return f"{self.name}{cvalues._SUFFIX[self.type.rank]}({self.of.text()}{more})"
+        return f"{self.name}{cvalues.SUFFIX[self.type.rank]}({self.of.text()}{more})"
 
     def value(self, names: Environment) -> Any:
         given = convert(self.of.value(names), self.of.type, self.type)

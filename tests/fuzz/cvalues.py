@@ -230,7 +230,7 @@ def _product(x: tuple[Any, Any], y: tuple[Any, Any]) -> tuple[Any, Any]:
 
 
 #: Functions of libm whose results are exact or rounded once, so that every implementation agrees.
-_EXACT: dict[str, Callable[[Any], Any]] = {
+EXACT: dict[str, Callable[[Any], Any]] = {
     "sqrt": np.sqrt,
     "fabs": np.fabs,
     "floor": np.floor,
@@ -240,12 +240,12 @@ _EXACT: dict[str, Callable[[Any], Any]] = {
 }
 #: Those that are only near; generated where nothing is done with the result.
 TAIL = ("sin", "cos", "exp", "log", "tanh", "atan", "cbrt", "expm1", "log1p", "exp2", "asinh", "erf")
-_SUFFIX = {1: "f", 2: "", 3: "l"}
+SUFFIX = {1: "f", 2: "", 3: "l"}
 
 
 def exact(name: str, value: Value, t: CType) -> Value:
     """An exact function of libm in the floating type ``t``."""
-    return t_type(t)(_EXACT[name](value))
+    return t_type(t)(EXACT[name](value))
 
 
 def t_type(t: CType) -> Any:
@@ -255,7 +255,7 @@ def t_type(t: CType) -> Any:
 
 @cache
 def _libm(name: str, rank: int) -> Callable[[Any], Any]:
-    function = getattr(ctypes.CDLL(ctypes.util.find_library("m")), name + _SUFFIX[rank])
+    function = getattr(ctypes.CDLL(ctypes.util.find_library("m")), name + SUFFIX[rank])
     kind = {1: ctypes.c_float, 2: ctypes.c_double}[rank]
     function.argtypes, function.restype = (kind,), kind
     return function  # type: ignore[no-any-return]

@@ -256,7 +256,7 @@ class Grower:
     def exact(self, depth: int, family: str) -> Expression:
         t = TYPES[self.pick([c for c in self.style.types if c in _FLOATS] or "d")]
         if not self.style.plain or self.odds(0.5):
-            return Library(self.pick(tuple(cvalues._EXACT)), t, self.expression(depth, "r"))
+            return Library(self.pick(tuple(cvalues.EXACT)), t, self.expression(depth, "r"))
         if self.odds(0.7):
             return Library(self.pick((*cvalues.TAIL, "round", "nearbyint")), t, self.expression(depth, "r"))
         name, second = self.pick(("pow", "pow", "fmod", "fmin", "fmax", "hypot")), self.expression(depth, "r")

@@ -24,7 +24,7 @@ import ufunc_magic as um
 from support import CELLS
 from ufunc_magic.guard import guard_process as process, trial_inputs as inputs
 from ufunc_magic.guard.helper.helper_process import Helper, Ready
-from ufunc_magic.guard.helper.probe import _open_watcher
+from ufunc_magic.guard.helper.probe import open_watcher
 from ufunc_magic.guard.helper.probe_memory import Record
 from ufunc_magic.guard.palette import suggest_values
 from ufunc_magic.guard.trial import may_run_twice
@@ -246,7 +246,7 @@ def test_note_says_that_some_calls_raise_and_others_never_end() -> None:
 
 
 def test_recursion_that_is_too_deep_for_the_largest_number_is_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(inputs._PATIENCE, "huge", 5.0)
+    monkeypatch.setitem(inputs.PATIENCE, "huge", 5.0)
     made = um.compile_c("int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }")
     assert "fib(2147483647): overflows the stack" in made.notes[0]
     assert made.fib(20) == 6765
@@ -311,13 +311,12 @@ def test_without_the_guard_a_cell_is_bound_untried() -> None:
     assert any("not tried first" in note for note in made.notes)
 
 
-def test_cached_cell_is_not_tried_again() -> None:
+def test_cached_cell_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     source = "double once(double x) { return x; }"
     um.compile_c(source)
     process.stop()
-    made = um.compile_c(source)
-    assert made.cached
-    assert process._helper is None
+    monkeypatch.setattr(process.GuardProcess, "begin", lambda **_: pytest.fail("a helper was started"))
+    assert um.compile_c(source).cached
 
 
 def test_names_of_a_crashed_cell_are_gone(loaded: InteractiveShell) -> None:
@@ -453,7 +452,7 @@ def at_its_limit(work: Callable[[], object], seconds: float) -> Callable[[Record
     library = str(process.build_watch_library())
 
     def begin(record: Record, link: socket.socket) -> None:
-        watch = _open_watcher(library)
+        watch = open_watcher(library)
         watch.watch(ctypes.addressof(record.state), 0, 1)
         link.recv(4)
         record.begin(1, [])
@@ -563,7 +562,7 @@ def test_interrupt_ends_the_trial() -> None:
         "um.compile_c('double warm(double x) { return x; }')\n"
         "threading.Timer(3.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
         "import ufunc_magic.guard.trial_inputs as inputs\n"
-        "inputs._PATIENCE['ordinary'] = 60.0\n"
+        "inputs.PATIENCE['ordinary'] = 60.0\n"
         "try:\n"
         "    um.compile_c('double w2(double x) { volatile int on = 1; while (on) ; return x; }')\n"
         "except KeyboardInterrupt:\n"
@@ -692,7 +691,7 @@ def test_compiler_without_sanitizers_says_what_to_install(monkeypatch: pytest.Mo
     "path", [pytest.param(p, id=p.stem, marks=pytest.mark.slow if p.stem == "memory" else ()) for p in CRASHES]
 )
 def test_crash_cell_ends_as_it_says(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(inputs._PATIENCE, "ordinary", 5.0 if path.stem == "memory" else 1.5)
+    monkeypatch.setitem(inputs.PATIENCE, "ordinary", 5.0 if path.stem == "memory" else 1.5)
     source = path.read_text()
     expected = re.match(r"// expect: (.*)", source)
     assert expected, "the first line says what is expected"
@@ -867,7 +866,7 @@ def test_a_function_of_arrays_that_asserts_is_timed(loaded: InteractiveShell) ->
 @pytest.mark.parametrize(
     ("module", "name", "says"),
     [
-        ("palette", "_numbers", "other values for p5 is missing: OverflowError: planted"),
+        ("trial_inputs", "suggest_values", "other values for p5 is missing: OverflowError: planted"),
         ("trial", "find_line", "the line is missing: OverflowError: planted"),
     ],
 )

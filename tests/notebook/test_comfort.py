@@ -24,30 +24,30 @@ EVERYWHERE = [
     ("", "bench.judging", "measure", "was not timed"),
     ("", "bench.judging", "judge_rows", "was not timed"),
     ("", "bench.cell_report", "load_forms", "the Python form of"),
-    ("", "bench.cell_report", "_bound", "the rest of the report is missing"),
+    ("", "bench.cell_report", "Report", "the rest of the report is missing"),
     ("", "bench.cell_report", "Pressure", "the timing is missing"),
-    ("--vs numpy,vectorize", "bench.rivals", "_make_rival", "numpy is missing"),
+    ("--vs numpy,vectorize", "bench.rivals", "Candidate", "numpy is missing"),
     ("--sizes 10:1e3", "bench.cell_report", "make_groups", "was not timed over sizes"),
     ("", "render.report", "text_block", "the table of"),
     ("", "render.report", "html_page", "the table in HTML is missing"),
     ("--sizes 10:1e3", "render.comparison", "figure", "the table in HTML is missing"),
 ]
 OF_C = [
-    ("", "forms.function_form", "_module", "the Python form of"),
-    ("", "forms.function_form", "_vector", "the NumPy expression of"),
+    ("", "forms.function_form", "texts", "the Python form of"),
+    ("", "forms.function_form", "numpy_text", "the NumPy expression of"),
     ("--show vec", "render.source_views", "vectorization", "what --show=vec shows is missing"),
     ("--show asm", "compilers.compiler_texts", "texts_of", "what --show=asm shows is missing"),
     ("-a", "render.source_views", "hot_loops", "what --show=annotate shows is missing"),
 ]
 OF_CYTHON = [
-    ("", "forms.dynamic_form", "_module", "the Python form of"),
+    ("", "forms.dynamic_form", "texts", "the Python form of"),
     ("", "forms.dynamic_form", "numpy_text", "the NumPy expression of"),
     ("", "languages.cython.translate", "lower", "the cell's IR is missing"),
     ("-a", "languages.cython.annotate", "read", "the annotated source is missing"),
 ]
 OF_CUDA = [
-    ("", "forms.function_form", "_module", "the Python form of"),
-    ("", "pipeline", "_new_notices", "what the session is told once is missing"),
+    ("", "forms.function_form", "texts", "the Python form of"),
+    ("", "languages.cuda.cuda_language", "CudaLanguage.notices", "what the session is told once is missing"),
 ]
 FAULTS = [
     *(("c_ufunc", *fault) for fault in (*EVERYWHERE, *OF_C)),
@@ -74,11 +74,10 @@ def test_a_fault_in_comfort_is_a_note(
 ) -> None:
     if magic == "cython_ufunc":
         pytest.importorskip("Cython")
-    part = importlib.import_module(f"ufunc_magic.{module}")
-    monkeypatch.setattr(part, name, planted)
+    monkeypatch.setattr(f"ufunc_magic.{module}.{name}", planted)
     if name == "texts_of":  # a name that the room hands out
         monkeypatch.setattr(importlib.import_module("ufunc_magic.compilers"), name, planted, raising=False)
-    function = f"cf_{magic[:2]}_{name.strip('_')}"
+    function = f"cf_{magic[:2]}_{name.replace('.', '_')}"
     report = loaded.run_cell_magic(magic, f"--force {line}", CELLS[magic].format(name=function))
     assert loaded.user_ns[function](3.0) == 7.0
     shown = report._repr_mimebundle_()

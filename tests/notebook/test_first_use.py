@@ -18,20 +18,20 @@ def test_only_a_notebook_prepares(monkeypatch: pytest.MonkeyPatch) -> None:
     first_use.prepare(SimpleNamespace())  # type: ignore[arg-type]
     assert timers == []
     first_use.prepare(SimpleNamespace(kernel=object()))  # type: ignore[arg-type]
-    assert timers == [(first_use.PAUSE, first_use._begin)]
+    assert timers == [(first_use.PAUSE, first_use.begin)]
 
 
 @pytest.mark.slow
 def test_what_was_prepared_is_not_prepared_again(monkeypatch: pytest.MonkeyPatch) -> None:
     programs: list[str] = []
     monkeypatch.setattr(compilers, "start_python", programs.append, raising=False)
-    first_use._begin()
-    first_use._begin()  # the first has not ended
+    first_use.begin()
+    first_use.begin()  # the first has not ended
     assert len(programs) == 2
     entries = len(store.default().entries())
     assert compilers.run_python(programs[0]) == (0, "")
     assert len(store.default().entries()) > entries
-    first_use._begin()
+    first_use.begin()
     assert len(programs) == 2
 
 
@@ -39,8 +39,8 @@ def test_what_a_first_cell_imports_is_there_before_it() -> None:
     program = """
 import asyncio, sys, types
 from ufunc_magic.notebook import first_use
-first_use._begin = lambda: None
-wanted = ["numpy", *(f"ufunc_magic.{name}" for name in first_use._MODULES)]
+first_use.begin = lambda: None
+wanted = ["numpy", *(f"ufunc_magic.{name}" for name in first_use.MODULES)]
 
 async def loads_the_extension():
     first_use.prepare(types.SimpleNamespace(kernel=object()))

@@ -24,7 +24,7 @@ from support import run_cell
 from ufunc_magic.model import TABLE, TIME, CompileError, OptionError, Options, ReportData, make_options
 from ufunc_magic.notebook import option_line as arguments
 from ufunc_magic.notebook.bound_names import defined_in
-from ufunc_magic.notebook.magics import Remembered, UfuncMagics, _store, _stored
+from ufunc_magic.notebook.magics import Remembered, UfuncMagics
 from ufunc_magic.render import Progress
 
 SOURCE = "double f(double x) { return x; }\n"
@@ -344,10 +344,14 @@ class ReadOnly(dict[str, Any]):
         raise PermissionError("read-only home")
 
 
-@pytest.mark.parametrize("shell", [SimpleNamespace(), SimpleNamespace(db=None), SimpleNamespace(db=ReadOnly())])
-def test_options_are_forgotten_quietly_without_a_usable_database(shell: Any) -> None:
-    _store(shell, {"strict": True})
-    assert _stored(shell) == {}
+@pytest.mark.parametrize("database", [SimpleNamespace(), ReadOnly()])
+def test_options_last_for_the_session_without_a_usable_database(
+    loaded: InteractiveShell, monkeypatch: pytest.MonkeyPatch, database: Any
+) -> None:
+    monkeypatch.setattr(loaded, "db", database)
+    loaded.run_line_magic("ufunc_config", "--strict")
+    assert loaded.run_line_magic("ufunc_config", "").options.strict
+    assert UfuncMagics(loaded).remembered() == Remembered(Options())
 
 
 def completions(shell: InteractiveShell, text: str) -> list[str]:
@@ -380,12 +384,10 @@ def test_tab_completes_options_and_values(loaded: InteractiveShell, text: str, e
 
 @pytest.mark.parametrize("magic", ["ufunc_config", "ufunc_cache", "ufunc_doctor"])
 def test_line_magics_show_their_help_when_asked(
-    loaded: InteractiveShell, magic: str, monkeypatch: pytest.MonkeyPatch
+    loaded: InteractiveShell, magic: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shown: list[str] = []
-    monkeypatch.setattr(UfuncMagics, "_show_help", lambda self, magic: shown.append(magic))
-    assert loaded.run_line_magic(magic, "--help") is None
-    assert shown == [f"%{magic}"]
+    loaded.run_cell(f"%{magic} --help").raise_error()
+    assert "Docstring:" in capsys.readouterr().out
 
 
 def test_cache_shows_what_this_session_has_loaded(loaded: InteractiveShell) -> None:

@@ -51,7 +51,7 @@ def together(work: Callable[[int], T]) -> list[T]:
 def leftovers(cache: Path) -> list[str]:
     """Files of the cache that nobody will finish, and compilers that nobody waits for."""
     unfinished = [str(path) for path in cache.rglob("*") if path.name.startswith(".")]
-    return [*unfinished, *map(str, (cache / "scratch").iterdir()), *map(str, processes._work.running)]
+    return [*unfinished, *map(str, (cache / "scratch").iterdir()), *map(str, processes.work.running)]
 
 
 def test_threads_with_the_same_cell_compile_once_and_get_the_same_functions(cache_folder: Path) -> None:

@@ -165,8 +165,8 @@ def test_a_library_that_changes_is_read_again(
 ) -> None:
     cell = CELLS["math"][0]
     build(tmp_path / "first", cell)
-    stamp = file_stamps._stamp
-    monkeypatch.setattr(file_stamps, "_stamp", lambda path: (1, 1) if "libm.so" in path else stamp(path))
+    stamp = file_stamps.stamp_of
+    monkeypatch.setattr(file_stamps, "stamp_of", lambda path: (1, 1) if "libm.so" in path else stamp(path))
     programs.clear()
     build(tmp_path / "second", cell)
     assert programs[0] == "gcc"

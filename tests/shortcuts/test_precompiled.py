@@ -78,7 +78,7 @@ def test_what_does_not_compile_leaves_nothing(gcc: compilers.Toolchain) -> None:
 
 
 def test_the_last_ones_stay(gcc: compilers.Toolchain, header: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(precompiled, "_MOST", 1)
+    monkeypatch.setattr(precompiled, "MOST", 1)
     text = f'#include "{header}"\n'
     for flags in (["-DA=1"], ["-DA=2"]):
         shortcuts.precompile(gcc, text, flags=flags)

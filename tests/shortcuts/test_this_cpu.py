@@ -236,7 +236,7 @@ def test_another_thread_may_come_between_the_question_and_the_call() -> None:
 def test_the_child_of_a_fork_makes_it_itself() -> None:
     build = um.compile_c(new())
     read, write = os.pipe()
-    with this_cpu._one_at_a_time:  # as the thread of the parent would
+    with this_cpu.one_at_a_time:  # as the thread of the parent would
         if not (child := os.fork()):
             try:
                 os.write(write, unpack(um.dumps(build.odd))[0].target.level.encode())

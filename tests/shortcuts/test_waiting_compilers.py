@@ -28,9 +28,9 @@ CELL = "#include <math.h>\ndouble f(double x) {{ return sqrt(x) + {0}; }}\n"
 @pytest.fixture(autouse=True)
 def nobody_waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("CC", "gcc")
-    waiting_compilers._dismiss()
+    waiting_compilers.dismiss_all()
     yield
-    waiting_compilers._dismiss()
+    waiting_compilers.dismiss_all()
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_cpp_warns_of_the_same(taken: list[bool]) -> None:
 def test_one_that_has_died_is_not_missed(taken: list[bool]) -> None:
     um.compile_c(CELL.format(6), force=True)
     shortcuts.start_waiting()
-    ((process, *_),) = waiting_compilers._waiting.values()
+    ((process, *_),) = waiting_compilers.waiting.values()
     os.kill(process.pid, signal.SIGKILL)
     assert um.compile_c(CELL.format(7), force=True)["f"](4.0) == 9.0
     process.wait()
@@ -138,7 +138,7 @@ def test_one_that_has_died_is_not_missed(taken: list[bool]) -> None:
 def test_it_ends_with_this_process() -> None:
     um.compile_c(CELL.format(8), force=True)
     shortcuts.start_waiting()
-    ((process, *_),) = waiting_compilers._waiting.values()
+    ((process, *_),) = waiting_compilers.waiting.values()
     assert process.stdin
     assert process.stdout
     process.stdin.close()
@@ -153,19 +153,19 @@ def test_the_child_of_a_fork_has_none() -> None:
     shortcuts.start_waiting()
     child = os.fork()
     if not child:
-        os._exit(len(waiting_compilers._waiting))
+        os._exit(len(waiting_compilers.waiting))
     assert os.waitpid(child, 0)[1] == 0
-    assert len(waiting_compilers._waiting) == 1
+    assert len(waiting_compilers.waiting) == 1
 
 
 def test_a_new_process_waits_for_cells_like_those_of_the_last_one(taken: list[bool]) -> None:
     um.compile_c(CELL.format(10), force=True)
     shortcuts.start_waiting()
-    waiting_compilers._dismiss()
+    waiting_compilers.dismiss_all()
     shortcuts.start_waiting()
-    assert not waiting_compilers._waiting  # after a cell that the cache had
+    assert not waiting_compilers.waiting  # after a cell that the cache had
     shortcuts.start_waiting(recalled=True)
-    assert len(waiting_compilers._waiting) == 1
+    assert len(waiting_compilers.waiting) == 1
     um.compile_c(CELL.format(11), force=True)
     assert taken == [False, True]
 
@@ -194,7 +194,7 @@ def test_one_that_has_started_with_other_variables_is_not_taken(
     um.compile_c(CELL.format(15), force=True)
     shortcuts.start_waiting()
     monkeypatch.setenv(name, os.pathsep.join(filter(None, [os.environ.get(name), "/nowhere"])))
-    ((process, *_),) = waiting_compilers._waiting.values()
+    ((process, *_),) = waiting_compilers.waiting.values()
     um.compile_c(CELL.format(16), force=True)
     assert taken == [False, False]
     assert process.poll() is not None
@@ -205,7 +205,7 @@ def test_one_that_has_started_in_another_folder_is_not_taken(
 ) -> None:
     um.compile_c(CELL.format(17), force=True)
     shortcuts.start_waiting()
-    ((process, *_),) = waiting_compilers._waiting.values()
+    ((process, *_),) = waiting_compilers.waiting.values()
     monkeypatch.chdir(tmp_path)
     um.compile_c(CELL.format(18), force=True)
     assert taken == [False, False]

@@ -50,7 +50,7 @@ def write(name: str, text: str, *, time: int = OLD) -> Path:
 def run(source: str = CELL, **options: Any) -> tuple[float, bool]:
     """The value of the cell's function at 0, and whether the cell came from the cache on disk."""
     language = options.pop("language", "cython" if "cimport" in source else "c")
-    pipeline._builds.clear()
+    pipeline.BUILDS.clear()
     build: Build = {"c": um.compile_c, "cython": um.compile_cython}[language](source, guard=False, **options)
     return build["f"](0.0), build.cached
 

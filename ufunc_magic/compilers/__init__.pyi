@@ -19,7 +19,12 @@ from .discovery import (
     language_flags as language_flags,
     library_flags as library_flags,
 )
-from .doctor import Diagnosis as Diagnosis, Finding as Finding, diagnose as diagnose
+from .doctor import (
+    Diagnosis as Diagnosis,
+    Finding as Finding,
+    diagnose as diagnose,
+    installed_version as installed_version,
+)
 from .hints import (
     declared_by as declared_by,
     first_advice as first_advice,

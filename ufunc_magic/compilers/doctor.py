@@ -17,7 +17,7 @@ from .description import describe
 from .discovery import find, find_all
 
 #: Package -> what for, where it is worth installing.
-_PACKAGES = {
+PACKAGES = {
     **dict.fromkeys(
         "numpy ipython cffi tree-sitter tree-sitter-c tree-sitter-cuda platformdirs dask xarray".split(), ""
     ),
@@ -142,7 +142,7 @@ def _cache() -> Iterator[Finding]:
     yield Finding(group, "objects", f"{len(cache.entries())}, {used:.1f} MB of at most {limit:.0f} MB")
 
 
-def _version(package: str) -> str:
+def installed_version(package: str) -> str:
     """``""`` where it is not installed."""
     try:
         return importlib.metadata.version(package)
@@ -151,8 +151,8 @@ def _version(package: str) -> str:
 
 
 def _packages() -> Iterable[Finding]:
-    for name, use in _PACKAGES.items():
-        if version := _version(name):
+    for name, use in PACKAGES.items():
+        if version := installed_version(name):
             yield Finding("Packages", name, version)
         elif use:
             yield Finding("Packages", name, f"not installed ({use})", None, f"pip install {name}")

@@ -81,7 +81,7 @@ class _Work:
                 _kill(process)
 
 
-_work = _Work()
+work = _Work()
 
 
 def run_command(
@@ -139,8 +139,8 @@ def _run_pair(commands: Sequence[Sequence[str]], text: str, folder: pathlib.Path
                 except OSError as error:
                     raise _start_error(command, error) from None
                 processes.append(process)
-                _work.running[process] = folder
-            if folder in _work.ended:  # while it was being started
+                work.running[process] = folder
+            if folder in work.ended:  # while it was being started
                 _kill(process)
             ready = None
         first, last = processes[0], processes[-1]
@@ -157,14 +157,14 @@ def _run_pair(commands: Sequence[Sequence[str]], text: str, folder: pathlib.Path
         ) from None
     except KeyboardInterrupt:
         if folder:
-            _work.end_folder(folder)
+            work.end_folder(folder)
         raise
     finally:
         with _uninterrupted():
             for process in processes:
                 if process.returncode is None:
                     end_process(process)
-                _work.running.pop(process, None)
+                work.running.pop(process, None)
     command, status = (commands[0], first.returncode) if first.returncode else (commands[-1], last.returncode)
     return Done(tuple(command), status, output.decode(errors="replace"), _shorten(messages))
 
@@ -233,19 +233,19 @@ def run_jobs(folder: pathlib.Path, jobs: Sequence[Callable[[], Job]], done: Call
                 return [future.result() for future in futures]
             finally:
                 if not all(future.done() for future in futures):
-                    _work.ended.add(folder)  # what is just being started, too
+                    work.ended.add(folder)  # what is just being started, too
                     pool.shutdown(wait=False, cancel_futures=True)
     except UfuncMagicError:
-        _work.ended.discard(folder)  # it may be tried in another way, there
+        work.ended.discard(folder)  # it may be tried in another way, there
         raise
 
 
 def describe_progress() -> str:
     """What is known of the compilers under way: ``"40 of 100 functions"``, or ``""``."""
-    if parts := list(_work.progress.values()):
+    if parts := list(work.progress.values()):
         ready, count = map(sum, zip(*parts, strict=True))
         return f"{ready:.0f} of {count} functions"
-    for process in [*_work.running]:
+    for process in [*work.running]:
         words = [*map(str, process.args)] if isinstance(process.args, list | tuple) else []
         zig = bool(words) and os.path.basename(words[0]).startswith("zig")
         if zig and "-shared" in words and "-nostdlib" not in words:
@@ -263,16 +263,16 @@ def count_functions(folder: pathlib.Path, count: int) -> Iterator[Callable[[floa
     What this gives is called with how many more of them are ready.
     """
     if count:
-        _work.progress[folder] = (0, count)
+        work.progress[folder] = (0, count)
 
     def add(more: float) -> None:
-        if folder in _work.progress:
-            _work.progress[folder] = (_work.progress[folder][0] + more, count)
+        if folder in work.progress:
+            work.progress[folder] = (work.progress[folder][0] + more, count)
 
     try:
         yield add
     finally:
-        _work.progress.pop(folder, None)
+        work.progress.pop(folder, None)
 
 
 def read_output(command: Sequence[str]) -> str:
@@ -318,7 +318,7 @@ def start_python(program: str) -> None:
         stderr=subprocess.DEVNULL,
         process_group=0,
     )
-    _work.programs[process] = os.getpid()
+    work.programs[process] = os.getpid()
     if hasattr(os, "setpriority"):
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PGRP, process.pid, 19)
@@ -326,7 +326,7 @@ def start_python(program: str) -> None:
 
 @atexit.register
 def _end_programs() -> None:
-    for process, owner in _work.programs.items():
+    for process, owner in work.programs.items():
         if owner == os.getpid() and process.poll() is None:
             process.send_signal(signal.SIGINT)  # it ends its compilers and removes their folders, and is not waited for
 
@@ -341,7 +341,7 @@ def end_on_error(folder: pathlib.Path) -> Iterator[None]:
         yield
     except BaseException as fault:
         # What a compiler refused may be tried in another way, there; what was interrupted is over.
-        _work.end_folder(folder, and_later=not isinstance(fault, Exception))
+        work.end_folder(folder, and_later=not isinstance(fault, Exception))
         raise
 
 

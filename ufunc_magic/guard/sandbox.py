@@ -29,7 +29,7 @@ from . import guard_process
 from .helper.wire import receive, send
 
 #: Bytes that pass through shared memory at a time, if the call may be cut.
-_ROOM = 32 << 20
+ROOM = 32 << 20
 _LEAST = 1 << 20
 
 _Remote = ctypes.CFUNCTYPE(
@@ -176,7 +176,7 @@ class Sandbox:
         """Run one call, in pieces if no operands overlap; return the floating-point flags that it raised."""
         count = operands[0].shape[0]
         places, size, overlap = lay_out(operands)
-        piece = count if overlap else max(1, count * _ROOM // max(size, _ROOM))
+        piece = count if overlap else max(1, count * ROOM // max(size, ROOM))
         flags = 0
         for start in range(0, count, piece):
             part = [operand.part(start, min(piece, count - start)) for operand in operands]

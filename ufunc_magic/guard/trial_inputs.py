@@ -18,7 +18,7 @@ from .palette import ORDINARY, suggest_values
 Kind = Literal["ordinary", "edge", "huge", "empty"]
 
 #: Seconds that one case may take, within its function's own limit.
-_PATIENCE: dict[Kind, float] = {"ordinary": 0.5, "edge": 0.5, "huge": 0.004, "empty": 0.5}
+PATIENCE: dict[Kind, float] = {"ordinary": 0.5, "edge": 0.5, "huge": 0.004, "empty": 0.5}
 #: Byte that fills outputs before a call: a function is unlikely to write such a number.
 _BEFORE = b"\xa5"
 _MOST_ROWS = 160
@@ -54,7 +54,7 @@ class Case:
     @property
     def seconds(self) -> float:
         """Seconds that the case may take."""
-        return _PATIENCE[self.kind]
+        return PATIENCE[self.kind]
 
     def message(self, *, seconds: float) -> dict[str, Any]:
         """Build the request to the helper, with the time limit ``seconds``."""

@@ -37,7 +37,7 @@ store.default().remember({fact!r}, "done")
 """
 
 #: Modules that a first cell and its table import, and with them NumPy.
-_MODULES = (
+MODULES = (
     "pipeline",
     "languages.c.c_unit",
     "codegen.unit",
@@ -54,7 +54,7 @@ def prepare(shell: InteractiveShell) -> None:
     Another process compiles it, at low priority; it ends with this one.  A version prepares each compiler once.
     """
     if in_a_notebook(shell):
-        timer = threading.Timer(PAUSE, _begin)
+        timer = threading.Timer(PAUSE, begin)
         timer.daemon = True
         timer.start()
         # Between two cells, and not in that thread: of modules that two threads import at once, one may be half
@@ -98,7 +98,7 @@ def in_a_notebook(shell: InteractiveShell) -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
-def _begin() -> None:
+def begin() -> None:
     with Comfort("what the first cell needs", []):
         from importlib.metadata import version  # 10 ms that %load_ext need not take
 
@@ -112,7 +112,7 @@ def _begin() -> None:
 
 def _import() -> None:
     with Comfort("modules that the first cell imports", []):
-        for name in _MODULES:
+        for name in MODULES:
             importlib.import_module(f"ufunc_magic.{name}")
 
 

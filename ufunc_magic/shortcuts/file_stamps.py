@@ -8,15 +8,15 @@ from collections.abc import Iterable
 
 def stamp(files: Iterable[str]) -> list[tuple[str, int, int]]:
     """Files with their sizes and times, to be remembered."""
-    return [(path, *_stamp(path)) for path in files]
+    return [(path, *stamp_of(path)) for path in files]
 
 
 def are_unchanged(files: Iterable[tuple[str, int, int]]) -> bool:
     """Whether files with a `stamp` are still the same."""
-    return all((size, time) == _stamp(path) for path, size, time in files)
+    return all((size, time) == stamp_of(path) for path, size, time in files)
 
 
-def _stamp(path: str) -> tuple[int, int]:
+def stamp_of(path: str) -> tuple[int, int]:
     try:
         stat = os.stat(path)
     except OSError:

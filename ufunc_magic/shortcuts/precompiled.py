@@ -15,7 +15,7 @@ from .switch import is_plain
 from .waiting_compilers import VARIABLES
 
 #: Of so many sets of headers, flags and compilers, those of the last ones stay: one takes 12 MB, in C++ 50.
-_MOST = 4
+MOST = 4
 _FOLDER = "headers"
 
 
@@ -54,7 +54,7 @@ def precompile(toolchain: Toolchain, text: str, *, flags: Sequence[str]) -> None
         done = run_command([*toolchain.command, *compiling, "-o", str(compiled)], "", folder)
         if done.status:
             return
-        files = cache.move_to_storage(_FOLDER, [header, compiled], most=2 * _MOST)
+        files = cache.move_to_storage(_FOLDER, [header, compiled], most=2 * MOST)
     read = dict.fromkeys([*map(str, files), *re.findall(r"(?m)^\.+ (.*)$", done.messages)])
     cache.remember(f"precompiled {name}", json.dumps(stamp(read)))
 

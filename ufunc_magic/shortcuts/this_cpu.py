@@ -81,7 +81,7 @@ class Portable:
         ToolchainError, CompileError, LinkError, CacheError
             If the compiler that made the first object cannot make this one.
         """
-        with _one_at_a_time:
+        with one_at_a_time:
             entries = store.default()
             hit = None if self.options.force else entries.find(self.key)
             stored = stored_cell(hit[0]) if hit else None
@@ -104,13 +104,13 @@ class Portable:
             return stored.object_code
 
 
-_one_at_a_time = threading.Lock()
+one_at_a_time = threading.Lock()
 
 
 def _renew_lock() -> None:
     """In the child of a fork: a thread of the parent may hold it."""
-    global _one_at_a_time
-    _one_at_a_time = threading.Lock()
+    global one_at_a_time
+    one_at_a_time = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):

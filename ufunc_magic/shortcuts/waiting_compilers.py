@@ -70,7 +70,7 @@ class _Waiting(NamedTuple):
 
 
 _lock = threading.Lock()
-_waiting: dict[_Command, _Waiting] = {}
+waiting: dict[_Command, _Waiting] = {}
 #: The lines that may be read ahead, by the commands that ran last, the latest at the end.
 _wishes: dict[_Command, tuple[str, ...]] = {}
 _timer: threading.Timer | None = None
@@ -94,7 +94,7 @@ def take_compiler(command: Sequence[str], folder: pathlib.Path, ahead: Sequence[
     with _lock:
         _wishes.pop(general, None)
         _wishes[general] = tuple(ahead)
-        compiler = _waiting.pop(general, None)
+        compiler = waiting.pop(general, None)
         if compiler and not compiler.suits(ahead):
             compiler.end()
             return None
@@ -113,11 +113,11 @@ def start_waiting(*, recalled: bool = False) -> None:
         elif _wishes and (text := json.dumps(list(_wishes.items())[-MOST:])) != cache.recall(_FACT):
             cache.remember(_FACT, text)
         for command, ahead in list(_wishes.items())[-MOST:]:
-            if command not in _waiting or not _waiting[command].suits(ahead):
+            if command not in waiting or not waiting[command].suits(ahead):
                 _start(command, ahead)
         if _timer:
             _timer.cancel()
-        _timer = threading.Timer(TIME, _dismiss)
+        _timer = threading.Timer(TIME, dismiss_all)
         _timer.daemon = True
         _timer.start()
 
@@ -127,10 +127,10 @@ def _start(command: _Command, ahead: Sequence[str]) -> _Waiting | None:
 
     That its pipes are closed ends it.
     """
-    if command in _waiting:
-        _waiting.pop(command).end()
-    while len(_waiting) >= MOST:
-        _waiting.pop(next(iter(_waiting))).end()
+    if command in waiting:
+        waiting.pop(command).end()
+    while len(waiting) >= MOST:
+        waiting.pop(next(iter(waiting))).end()
     reading, writing = os.pipe()
     report = os.memfd_create("ufunc_magic report")
     try:
@@ -143,12 +143,12 @@ def _start(command: _Command, ahead: Sequence[str]) -> _Waiting | None:
         words[position] = f"/dev/fd/{reading}"
         with contextlib.suppress(ToolchainError):  # who compiles will hear of it
             process = start_process(words, pass_fds=(reading, report))
-            _waiting[command] = _Waiting(process, tuple(ahead), _around(), report)
+            waiting[command] = _Waiting(process, tuple(ahead), _around(), report)
     finally:
         os.close(reading)
-        if command not in _waiting:
+        if command not in waiting:
             os.close(report)
-    return _waiting.get(command)
+    return waiting.get(command)
 
 
 def _around() -> tuple[str, ...]:
@@ -159,20 +159,20 @@ def _around() -> tuple[str, ...]:
 
 
 @atexit.register
-def _dismiss() -> None:
+def dismiss_all() -> None:
     """End those that wait: cells like the last ones are not expected any more."""
     with _lock:
         _wishes.clear()
-        while _waiting:
-            _waiting.popitem()[1].end()
+        while waiting:
+            waiting.popitem()[1].end()
 
 
 def _forget() -> None:
     """In the child of a fork: they are the parent's."""
     global _lock
     _lock = threading.Lock()
-    while _waiting:
-        os.close(_waiting.popitem()[1].report)
+    while waiting:
+        os.close(waiting.popitem()[1].report)
 
 
 if hasattr(os, "register_at_fork"):

@@ -750,7 +750,7 @@ def test_what_the_gpus_compiler_alone_takes_is_for_the_gpu_alone(
         b = um.compile_cuda(cell)
         assert f"<cuda> has no emulation on the CPU: {why}" in b.notes
         assert (b.object_code.code, "f" in b) == (b"", True)
-    build._builds.clear()
+    build.BUILDS.clear()
     with pytest.raises(um.UfuncMagicError):  # the GPU is gone, and what was kept for it serves nobody
         um.compile_cuda(cell)
 

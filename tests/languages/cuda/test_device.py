@@ -328,7 +328,7 @@ def test_outputs_are_laid_out_as_numpy_does(gpu: Device, mul: Any, layout: str) 
 
 
 def test_packed_loads_are_used_where_all_are_aligned(gpu: Device, mul: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(geometry, "_FILLING", 0)
+    monkeypatch.setattr(geometry, "FILLING", 0)
     x = np.zeros(64, "f4")
     x = x[(-x.ctypes.data // 4) % 4 :][:32]
     mul(gpu.lend(x), gpu.lend(x), out=gpu.lend(x))
@@ -1112,7 +1112,7 @@ def test_textures_of_cupys_are_their_numbers() -> None:
 @pytest.mark.skipif(not HAS_CUPY, reason="no CuPy")
 def test_cupy_takes_a_stream_of_anybodys() -> None:
     """Without a warning: the older way is deprecated."""
-    assert driver.cupy().cuda.Stream.from_external(driver._Foreign(4711)).ptr == 4711
+    assert driver.cupy().cuda.Stream.from_external(driver.ForeignStream(4711)).ptr == 4711
 
 
 def test_structs_and_vectors_are_passed_by_their_bytes() -> None:
@@ -1184,10 +1184,10 @@ def test_axes_that_all_arrays_step_through_evenly_become_one() -> None:
 
 
 @pytest.mark.parametrize("types", [("f4", float), ("i2", "f4"), (float, float), ("f4", int), ("f8", "f4")])
-def test_loop_is_the_same_with_an_emulation_and_without(mul: Any, types: Any) -> None:
+def test_loop_is_the_same_with_an_emulation_and_without(gpu: Device, mul: Any, types: Any) -> None:
     alone = function_of("mul", MUL, ["ff->f", "dd->d"], "{out0} = mul({in0}, {in1})")
-    operands = [*(np.dtype(t) if isinstance(t, str) else t for t in types), None]
-    assert alone._choose(operands, signature=None) == mul._choose(operands, signature=None)
+    operands = [gpu.lend(np.ones(3, t)) if isinstance(t, str) else t(2) for t in types]
+    assert alone(*operands).dtype == mul(*operands).dtype
 
 
 def test_calls_are_timed_in_one_row_on_the_stream(gpu: Device) -> None:
@@ -1370,10 +1370,10 @@ def test_cupy_compiles_where_nothing_else_is_known(for_hopper: Any, monkeypatch:
     # It would ask the device.
     monkeypatch.setattr(compiler, "_get_arch_for_options_for_nvrtc", lambda arch: (f"-arch=sm_{arch}", "cubin"))
     told = {"name": "In[3]", "cell": MUL, "arch": "sm_90", "options": {"fast_math": True}, "entries": [source.ENTRY]}
-    _, (symbol,) = driver._compiled_by_cupy(source.unit(MUL, "In[3]", source.elements(PLAN, ndim=0)), **told)
+    _, (symbol,) = driver.compile_by_cupy(source.unit(MUL, "In[3]", source.elements(PLAN, ndim=0)), **told)
     assert symbol == source.ENTRY
     with pytest.raises(um.CompileError, match=r"In\[3\]\(1\): error"):
-        driver._compiled_by_cupy(source.unit("__device__ int f(x);", "In[3]", ""), **told)
+        driver.compile_by_cupy(source.unit("__device__ int f(x);", "In[3]", ""), **told)
 
 
 def test_streams_of_other_libraries_are_known_by_their_pointers() -> None:

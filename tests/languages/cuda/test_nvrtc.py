@@ -88,7 +88,7 @@ def test_importing_the_package_imports_nothing_of_cuda() -> None:
 
 
 def test_a_missing_compiler_is_none_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    found._probe.cache_clear()
+    found.probe.cache_clear()
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     assert nvrtc.find() is None
     assert re.match(r"NVRTC is not installed here \(.*cuda.*\): pip install .ufunc_magic\[cuda\].$", nvrtc.reason())
@@ -100,7 +100,7 @@ def test_a_library_that_does_not_open_is_none_with_a_reason(monkeypatch: pytest.
     def missing() -> Any:
         raise RuntimeError("libnvrtc.so.13 not found\nsearched everywhere")
 
-    found._probe.cache_clear()
+    found.probe.cache_clear()
     monkeypatch.setattr(found, "bindings", missing)
     assert nvrtc.find() is None
     assert "(libnvrtc.so.13 not found)" in nvrtc.reason()
@@ -701,7 +701,7 @@ def test_lto_ir_that_an_object_carries_is_used_where_it_can_be_linked(monkeypatc
     made = cell_of(MUL, MULTIPLY, device=device)
     assert nvrtc.ltoir(made, "compute_90") == b"carried"
     # Older than it was made for: the linker would refuse it.
-    found._probe.cache_clear()
+    found.probe.cache_clear()
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     with pytest.raises(ToolchainError, match="not installed"):
         nvrtc.ltoir(made, "compute_75")

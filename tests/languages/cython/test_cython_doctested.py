@@ -159,7 +159,7 @@ def test_unknown_c_of_cythons_costs_only_the_freedom_from_the_gil(
 def test_loop_that_the_c_compiler_refuses_costs_the_ufunc_and_not_the_cell(
     loaded: InteractiveShell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ufunc_magic.languages.cython.cython_loops._raised", lambda function: "no_such_name;")
+    monkeypatch.setattr("ufunc_magic.languages.cython.cython_loops.check_exception", lambda function: "no_such_name;")
     cell = KINDS[KINDS.index("def third") : KINDS.index("cpdef")] + "# >>> third(6.0)\n# 2.0\n"
     assert_holds(loaded, cell, name="cell")
     report = loaded.run_cell(f"%%cython_ufunc --no-time\n{cell}").result

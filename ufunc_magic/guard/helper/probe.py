@@ -54,7 +54,7 @@ def wait(link: socket.socket, record: Record, output: int, watch: str) -> None:
     rooms = Rooms()
     if watch:
         with contextlib.suppress(OSError):
-            _rehearse(_open_watcher(watch), rooms)
+            _rehearse(open_watcher(watch), rooms)
     message = receive(link)
     if message is None:
         return
@@ -70,7 +70,7 @@ def _run(request: dict[str, Any], library: int, record: Record, rooms: Rooms, li
     """Open the library and run every case; shared memory notes the end of this process."""
     sanitized = request["sanitized"]  # sanitizers have their own handlers, limits and red zones
     memory = 0 if sanitized else _limit_memory()
-    watch = _open_watcher(request["watch"])
+    watch = open_watcher(request["watch"])
     watch.watch(ctypes.addressof(record.state), memory, not sanitized)
     record.begin(0, [])
     if not sanitized:  # a sanitizer starts a symbolizer; a confined trial came before it
@@ -210,7 +210,7 @@ def _rehearse(watch: ctypes.CDLL, rooms: Rooms) -> None:
     marshal.loads(marshal.dumps(case))
 
 
-def _open_watcher(path: str) -> ctypes.CDLL:
+def open_watcher(path: str) -> ctypes.CDLL:
     """Open the library that notes signals."""
     if path not in watchers:
         watchers[path] = ctypes.CDLL(path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -123,7 +122,7 @@ class CudaLanguage(Language):
         return {"for the GPU": text}
 
     def findings(self) -> Iterator[Finding]:
-        version = next(filter(None, map(_version, _CUPY)), "")
+        version = next(filter(None, map(compilers.installed_version, _CUPY)), "")
         if not version:
             missing, remedy = "not installed (for arrays on an NVIDIA GPU)", f"pip install {_CUPY[0]}"
             yield compilers.Finding("Packages", "cupy", missing, None, remedy)
@@ -183,14 +182,6 @@ def _name_of(symbol: str) -> str:
         names.append(rest[match.end() : end])
         rest = rest[end:] if symbol.startswith("_ZN") else ""
     return "::".join(names) or symbol
-
-
-def _version(package: str) -> str:
-    """``""`` where it is not installed."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
 
 
 LANGUAGE = CudaLanguage()

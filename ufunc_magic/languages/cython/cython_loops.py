@@ -251,12 +251,12 @@ def _wrapper(name: str, typed: TypedFunction, signature: Signature, dims: Sequen
         lines.append(f"{auto} __ufm_t = {call};")
         result = "return __ufm_t;"
     if clone is None:
-        lines.append(_raised(function))
+        lines.append(check_exception(function))
     body = "\n    ".join(filter(None, [*lines, result]))
     return f"{head}\n{{\n    {body}\n}}"
 
 
-def _raised(function: CyFunction) -> str:
+def check_exception(function: CyFunction) -> str:
     """Has the call set an exception?  Only an error value, where there is one, asks Python."""
     if not function.raises:
         # A function that is "noexcept" and got an exception has printed and cleared it.

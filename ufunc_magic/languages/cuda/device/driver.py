@@ -180,7 +180,7 @@ def functions(object_code: ObjectCode, generated: str, entries: Sequence[str]) -
     """
     unit = kernel_source.unit(kernel_source.cell(object_code), object_code.name, generated)
     name, cell, options = object_code.name, object_code.source, object_code.options
-    compiler = nvrtc.cubin if nvrtc.find() else _compiled_by_cupy
+    compiler = nvrtc.cubin if nvrtc.find() else compile_by_cupy
     code, symbols = compiler(unit, name=name, cell=cell, arch=arch(), options=options, entries=entries)
     loaded = cupy().cuda.Module()
     with errors("loading the compiled code"):
@@ -246,7 +246,7 @@ def _header_folders() -> tuple[str, ...]:
     return tuple(filter(None, [pathfinder.find_nvidia_header_directory("cudart")]))
 
 
-def _compiled_by_cupy(
+def compile_by_cupy(
     source: str, *, name: str, cell: str, arch: str, options: Mapping[str, Any], entries: Sequence[str]
 ) -> tuple[bytes, tuple[str, ...]]:
     # The uncached function, since the cached ones add -ftz=true, and flush what NumPy keeps.
@@ -319,7 +319,7 @@ def wait(*, for_all: bool = False) -> None:
 
 
 @dataclass(frozen=True)
-class _Foreign:
+class ForeignStream:
     """A stream of anybody's, as CUDA's stream protocol has it."""
 
     pointer: int
@@ -337,7 +337,7 @@ def using(stream: int | None) -> Iterator[None]:
     if stream is None:
         yield
         return
-    with cupy().cuda.Stream.from_external(_Foreign(stream)):
+    with cupy().cuda.Stream.from_external(ForeignStream(stream)):
         yield
 
 

@@ -23,7 +23,7 @@ from .kernel_source import BLOCK, ENTRY, Plan, castable
 _ALIGNED = 16
 _BLOCK = BLOCK, 1, 1
 #: Threads that keep a large device busy: only more elements than these are taken several at once.
-_FILLING = 2**17
+FILLING = 2**17
 #: Layouts that are remembered for each function.
 _MOST_RECIPES = 256
 #: Of reductions: blocks that keep a large device busy, elements that one thread takes before a second block is
@@ -306,7 +306,7 @@ class Loops:
         last: Any
         form: dict[str, Any]
         if not plan.masked and strides == [[a.dtype.itemsize] for a in arrays]:
-            packed = plan.pack > 1 and count >= plan.pack * _FILLING and all(a.data.ptr % _ALIGNED == 0 for a in arrays)
+            packed = plan.pack > 1 and count >= plan.pack * FILLING and all(a.data.ptr % _ALIGNED == 0 for a in arrays)
             threads, last = -(-count // (plan.pack if packed else 1)), np.int64(count)
             form = {"ndim": 0, "packed": packed, "wide": False}
         else:

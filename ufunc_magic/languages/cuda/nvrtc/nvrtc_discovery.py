@@ -49,7 +49,7 @@ class Nvrtc:
 def find() -> Nvrtc | None:
     """The compiler, or None where it is not installed; `reason` then says what is missing."""
     try:
-        return _probe()
+        return probe()
     except (ImportError, RuntimeError, OSError):
         return None
 
@@ -57,7 +57,7 @@ def find() -> Nvrtc | None:
 def reason() -> str:
     """Why `find` returns None, with what to install; ``""`` if it does not."""
     try:
-        _probe()
+        probe()
     except (ImportError, RuntimeError, OSError) as fault:
         return f"NVRTC is not installed here ({str(fault).strip().partition(chr(10))[0]}): {REMEDY}"
     return ""
@@ -122,7 +122,7 @@ def bindings() -> Any:
 
 
 @functools.cache  # what fails is tried again: it may be installed meanwhile
-def _probe() -> Nvrtc:
+def probe() -> Nvrtc:
     status, major, minor = bindings().nvrtcVersion()
     if status:
         raise RuntimeError(f"nvrtcVersion returned {status}")
