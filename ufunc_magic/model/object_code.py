@@ -23,7 +23,7 @@ import json
 import re
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import Any, Literal, TypeVar
@@ -176,9 +176,7 @@ class ObjectCode:
 
     def __post_init__(self) -> None:
         values = {name: getattr(self, name) for name in _HEADER_FIELDS}
-        if self.first_line != 1:  # readers of earlier releases look for no such field
-            values["first_line"] = self.first_line
-        object.__setattr__(self, "header", _canonical(values | _REPORTED).encode())
+        object.__setattr__(self, "header", _canonical(values).encode())
         object.__setattr__(self, "code_digest", hashlib.sha256(self.code).hexdigest())
 
     @property
@@ -345,15 +343,11 @@ def unpack(data: bytes, *, key: bytes = b"") -> tuple[ObjectCode, str]:
     return _joined(header, code, code_digest.hexdigest())
 
 
-#: The header's fields of ObjectCode, and those that only reports of earlier releases had.  Readers of those need them.
-_HEADER_FIELDS = tuple("target functions language toolchain source name threads module preload options device".split())
-_REPORTED: dict[str, Any] = {"annotated": "", "command": "", "diagnostics": (), "notes": ()}
-#: The same of a function.
-_FUNCTION_REPORTED = frozenset(
-    "python checked vector python_name python_reason notes timed cautious samples effects".split()
+#: The header's fields of ObjectCode.
+_HEADER_FIELDS = tuple(
+    "target functions language toolchain source name threads module preload options device first_line".split()
 )
 _FUNCTION_FIELDS = FunctionCode.__dataclass_fields__.keys()
-_FUNCTION_DEFAULTS = {f.name: f.default for f in fields(FunctionCode) if f.default is not MISSING}
 _TEXT_LISTS = ("parameters", "results", "calls", "prototype", "records")
 _texts_of = itemgetter("language", "toolchain", "source", "name", "module")
 _function_texts_of = attrgetter("name", "core", "declaration", "doc", "source", "reason", "instance")
@@ -361,11 +355,12 @@ _text_lists_of = attrgetter(*_TEXT_LISTS)
 
 
 def _canonical_value(value: Any) -> dict[str, Any]:
-    """What json is to write for a dataclass; ``asdict`` copies all that is in it, at ten times the price."""
-    if not isinstance(value, FunctionCode):
-        return {name: getattr(value, name) for name in value.__dataclass_fields__}
-    # Readers of earlier releases do not know these, and take all that has none.
-    return {n: v for n in _FUNCTION_FIELDS if (v := getattr(value, n)) or n not in ("records", "is_def", "instance")}
+    """The dictionary that json writes for a dataclass; ``asdict`` copies everything in it and takes ten times as long.
+
+    A `CellFunction` has more fields than are sent.
+    """
+    names = _FUNCTION_FIELDS if isinstance(value, FunctionCode) else value.__dataclass_fields__
+    return {name: getattr(value, name) for name in names}
 
 
 _canonical = json.JSONEncoder(
@@ -384,8 +379,7 @@ def _joined(header: bytes, code: bytes, code_digest: str) -> tuple[ObjectCode, s
         _expect(str, _texts_of(h), vars(target).values(), values["preload"], (entry,))
         _expect(dict, (h["options"], h["device"]))
         _expect(bool, (h["threads"],))
-        values["first_line"] = h.get("first_line", 1)
-        _expect(int, (values["first_line"],))
+        _expect(int, (h["first_line"],))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
         raise TargetError(f"The object code's header cannot be read: {fault!r}.", remedy="Create it again.") from fault
     # The header's own bytes are what the digest is taken of, as far as they are the object's.
@@ -402,9 +396,8 @@ def _filled(kind: type[_Value], values: dict[str, Any]) -> _Value:
 
 
 def _function(h: dict[str, Any]) -> FunctionCode:
-    """A function of a header; what only reports showed is left out."""
-    values = _FUNCTION_DEFAULTS | {name: value for name, value in h.items() if name not in _FUNCTION_REPORTED}
-    values |= {name: tuple(values[name]) for name in _TEXT_LISTS}
+    """A function of a header."""
+    values = h | {name: tuple(h[name]) for name in _TEXT_LISTS}
     values["loops"] = tuple(LoopCode(loop["index"], tuple(loop["types"])) for loop in h["loops"])
     if values.keys() != _FUNCTION_FIELDS:
         raise ValueError(f"a function has the fields {', '.join(values)}")
