@@ -15,7 +15,8 @@ import pytest
 import ufunc_magic as um
 from ufunc_magic.compilers import UnitOrigin, base_flags, base_link, compile_shared, find
 from ufunc_magic.model import LinkError
-from ufunc_magic.shortcuts import file_stamps, run_programs
+from ufunc_magic.shortcuts import run_programs
+from ufunc_magic.store import manifest
 
 pytestmark = pytest.mark.skipif(
     not shutil.which("gcc") or not sys.platform.startswith("linux"), reason="needs gcc on Linux"
@@ -165,8 +166,10 @@ def test_a_library_that_changes_is_read_again(
 ) -> None:
     cell = CELLS["math"][0]
     build(tmp_path / "first", cell)
-    stamp = file_stamps.stamp_of
-    monkeypatch.setattr(file_stamps, "stamp_of", lambda path: (1, 1) if "libm.so" in path else stamp(path))
+    stamp = manifest.Snapshot.stamp
+    monkeypatch.setattr(
+        manifest.Snapshot, "stamp", lambda self, path: (1, 1) if "libm.so" in path else stamp(self, path)
+    )
     programs.clear()
     build(tmp_path / "second", cell)
     assert programs[0] == "gcc"

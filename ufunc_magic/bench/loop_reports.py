@@ -6,7 +6,6 @@ when a row needs its report.  A report that is late or cannot be had is missing 
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -39,16 +38,13 @@ def recall_loop(function: object) -> LoopReport | None:
 
 
 def _recall(object_code: ObjectCode) -> dict[str, LoopReport] | None:
-    try:
-        values = json.loads(store.default().recall(_fact(object_code)) or "")
-        return {value["name"]: render.LoopReport(**value) for value in values}
-    except (ValueError, TypeError, KeyError):
-        return None
+    values = store.default().recall(_fact(object_code))
+    return None if values is None else {value["name"]: render.LoopReport(**value) for value in values}
 
 
 def _fact(object_code: ObjectCode) -> str:
     """The name of remembered reports; each processor runs its own clone of a loop."""
-    return f"loops 1 {object_code.digest} {' '.join(sorted(cpu_features()))}"
+    return f"loops 2 {object_code.digest} {' '.join(sorted(cpu_features()))}"
 
 
 class LoopReports:
@@ -106,4 +102,4 @@ class LoopReports:
         with Comfort("the compiler's report", []):
             self._texts = self._compile_again()
             values = [asdict(report) for report in render.read_loops(self._cell, self._texts)]
-            store.default().remember(_fact(self._cell.object_code), json.dumps(values))
+            store.default().remember(_fact(self._cell.object_code), values)

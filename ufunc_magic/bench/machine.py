@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 import platform
 from collections.abc import Callable, Sequence
@@ -65,13 +64,12 @@ def measure_limits(*, clock: Clock = CLOCK) -> Limits:
 
 def load_limits(*, measured: Callable[[], Limits] = measure_limits) -> Limits:
     """This machine's limits, measured once and remembered in the cache."""
-    try:
-        moved, times = json.loads(store.default().recall(_fact()) or "")
-        return Limits(tuple((int(nbytes), float(rate)) for nbytes, rate in moved), int(times))
-    except (ValueError, TypeError):
-        limit = measured()
-        _remember(limit)
-        return limit
+    if known := store.default().recall(_fact()):
+        moved, times = known
+        return Limits(tuple(map(tuple, moved)), times)
+    limit = measured()
+    _remember(limit)
+    return limit
 
 
 def revise_limits(limit: Limits, rows: Sequence[Row], *, measured: Callable[[], Limits] = measure_limits) -> None:
@@ -83,12 +81,12 @@ def revise_limits(limit: Limits, rows: Sequence[Row], *, measured: Callable[[], 
 
 
 def _remember(limit: Limits) -> None:
-    store.default().remember(_fact(), json.dumps([limit.moved, limit.measured]))
+    store.default().remember(_fact(), [limit.moved, limit.measured])
 
 
 def _fact() -> str:
     """The name of the remembered limits: a cache folder on a shared disk serves several machines."""
-    return f"limits 5 {describe_machine()} {_processor()} numpy {np.__version__}"
+    return f"limits 6 {describe_machine()} {_processor()} numpy {np.__version__}"
 
 
 @functools.cache

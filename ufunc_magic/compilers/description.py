@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 import re
 import sys
@@ -78,20 +77,6 @@ class Description:
         release = re.search(r"\bclang (\d+)", self.version)
         return self.machine == "x86_64" or ("pow" in self.libmvec and int(release[1] if release else 0) >= 21)
 
-    def dumps(self) -> str:
-        """The description as text, to be remembered."""
-        return json.dumps({**asdict(self), "libmvec": sorted(self.libmvec)})
-
-    @classmethod
-    def loads(cls, text: str | None) -> Description | None:
-        """A remembered description; None where ``text`` is none."""
-        try:
-            state = json.loads(text or "")
-            sets = {"libmvec": frozenset(state["libmvec"]), "include_folders": tuple(state["include_folders"])}
-            return cls(**{**state, **sets})
-        except (ValueError, TypeError, KeyError):
-            return None
-
 
 def describe(toolchain: Toolchain) -> Description:
     """What the compiler is, remembered by a name that changes with it and with libmvec.
@@ -102,13 +87,13 @@ def describe(toolchain: Toolchain) -> Description:
         If the compiler cannot preprocess an empty file.
     """
     library = libmvec_path()
-    stat = os.stat(library) if library else None
-    mvec = (library, stat.st_size, stat.st_mtime_ns) if stat else ()
-    cache, fact = store.default(), f"compiler 3 {toolchain.identity()!r} {mvec!r}"
-    description = Description.loads(cache.recall(fact))
-    if description is None:
-        description = examine(toolchain)
-        cache.remember(fact, description.dumps())
+    cache, fact = store.default(), f"compiler 4 {toolchain.identity()!r} {library}"
+    if state := cache.recall(fact):
+        lists = {"libmvec": frozenset(state["libmvec"]), "include_folders": tuple(state["include_folders"])}
+        return Description(**state | lists)
+    description = examine(toolchain)
+    state = asdict(description) | {"libmvec": sorted(description.libmvec)}
+    cache.remember(fact, state, files=[library] if library else [])
     return description
 
 

@@ -34,8 +34,6 @@ all of them                   C, one function        1.87   1.32
 =====================  =====  ==================  =======  =====
 
 Without `driver_programs` there are no commands of a linker and a compiler for `stand_ins` and `waiting_compilers`.
-
-``file_stamps`` tells whether files have changed that remembered commands depend on.
 """
 
 import lazy_loader

@@ -7,7 +7,6 @@ start.  That is asked once for each set of options, and remembered in the cache.
 
 from __future__ import annotations
 
-import json
 import os
 import pathlib
 import re
@@ -19,7 +18,6 @@ from dataclasses import replace
 
 from .. import runtime, store
 from ..compilers import Done, Toolchain, is_launched, language_flags, run_command, run_driver
-from .file_stamps import are_unchanged, stamp
 from .stand_ins import use_stand_ins
 from .switch import is_plain
 from .waiting_compilers import VARIABLES, take_compiler
@@ -103,12 +101,12 @@ def list_programs(toolchain: Toolchain, command: Sequence[str], folder: pathlib.
         around.append(os.getcwd())
     if any(word.endswith("=native") for word in command):
         around += runtime.cpu_features()
-    cache, fact = store.default(), f"steps 3 {toolchain.identity()!r} {general!r} {around!r}"
-    commands = _recall(cache.recall(fact))
+    cache, fact = store.default(), f"steps 4 {toolchain.identity()!r} {general!r} {around!r}"
+    commands = cache.recall(fact)
     if commands is None:
         commands, files = _examine(toolchain, command, folder)
         if files is not None:
-            cache.remember(fact, json.dumps([commands, stamp(files)]))
+            cache.remember(fact, commands, files=files)
     return tuple(tuple(word.replace(_FOLDER, str(folder)) for word in words) for words in commands)
 
 
@@ -128,14 +126,6 @@ def _leave_out_runtime(toolchain: Toolchain, command: Sequence[str], folder: pat
     as_c = ["cc" if word == "c++" else word for word in toolchain.command]
     linking = (*as_c, *(flag for flag in flags if not flag.startswith("-std=")), unit, *command[end + 2 :])
     return compiling, (*linking, "-nostdlib", "-lc")
-
-
-def _recall(text: str | None) -> _Commands | None:
-    """Remembered commands; None where there are none, or a file that they depend on has changed."""
-    commands, files = json.loads(text) if text else ((), None)
-    if files is None or not are_unchanged(files):
-        return None
-    return tuple(map(tuple, commands))
 
 
 def _examine(toolchain: Toolchain, command: Sequence[str], folder: pathlib.Path) -> tuple[_Commands, list[str] | None]:

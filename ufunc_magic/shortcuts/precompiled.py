@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -10,7 +9,6 @@ from collections.abc import Sequence
 
 from .. import store
 from ..compilers import Toolchain, is_launched, run_command
-from .file_stamps import are_unchanged, stamp
 from .switch import is_plain
 from .waiting_compilers import VARIABLES
 
@@ -27,12 +25,8 @@ def include_precompiled(toolchain: Toolchain, text: str, *, flags: Sequence[str]
     """
     if is_plain():
         return ()
-    name = _name(toolchain, text, flags)
-    stamps = store.default().recall(f"precompiled {name}")
-    if not stamps:
-        return ()
-    files = json.loads(stamps)
-    return ("-include", files[0][0]) if are_unchanged(files) else ()
+    header = store.default().recall(f"precompiled 2 {_name(toolchain, text, flags)}")
+    return ("-include", header) if header else ()
 
 
 def can_precompile(toolchain: Toolchain) -> bool:
@@ -56,7 +50,7 @@ def precompile(toolchain: Toolchain, text: str, *, flags: Sequence[str]) -> None
             return
         files = cache.move_to_storage(_FOLDER, [header, compiled], most=2 * MOST)
     read = dict.fromkeys([*map(str, files), *re.findall(r"(?m)^\.+ (.*)$", done.messages)])
-    cache.remember(f"precompiled {name}", json.dumps(stamp(read)))
+    cache.remember(f"precompiled 2 {name}", str(files[0]), files=read)
 
 
 def _name(toolchain: Toolchain, text: str, flags: Sequence[str]) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import json
 import os
 import pathlib
 import threading
@@ -34,7 +33,7 @@ VARIABLES = (
 
 #: Compilers that wait at most, and seconds for which they do: each takes 20 MB, and with headers of C++ up to 100.
 MOST, TIME = 3, 600.0
-_FACT = "standing by 2"
+_FACT = "waiting compilers 3"
 
 #: A command of the compiler proper without its private folder.
 _Command = tuple[str, ...]
@@ -109,9 +108,9 @@ def start_waiting(*, recalled: bool = False) -> None:
     with _lock:
         cache = store.default()
         if recalled and not _wishes:
-            _wishes.update((tuple(command), tuple(ahead)) for command, ahead in json.loads(cache.recall(_FACT) or "[]"))
-        elif _wishes and (text := json.dumps(list(_wishes.items())[-MOST:])) != cache.recall(_FACT):
-            cache.remember(_FACT, text)
+            _wishes.update((tuple(command), tuple(ahead)) for command, ahead in cache.recall(_FACT) or ())
+        elif _wishes and (latest := [[[*c], [*ahead]] for c, ahead in _wishes.items()][-MOST:]) != cache.recall(_FACT):
+            cache.remember(_FACT, latest)
         for command, ahead in list(_wishes.items())[-MOST:]:
             if command not in waiting or not waiting[command].suits(ahead):
                 _start(command, ahead)

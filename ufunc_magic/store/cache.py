@@ -7,7 +7,7 @@ Layout, a format that outlives releases::
     keys/<key>.files           one line as in keys/, then JSON: the files that compilers read for the key, one record
                                for each object; an object's key is `Inputs.name` of the record
     code/<aa>/<digest>.so      machine code, opened in place; aa are the digest's first two letters
-    facts/<sha256 of name>     one line as in keys/, then the value
+    facts/<sha256 of name>     one line as in keys/, then JSON: the value, and size and time of files it depends on
     storage/<name>/            what compilers keep for themselves (zig's runtime, headers that gcc has compiled)
     scratch/                   private folders of compilations under way
 
@@ -20,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import json
 import os
 import re
 import tempfile
@@ -27,7 +28,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import platformdirs
 
@@ -243,21 +244,26 @@ class Cache:
             self._evict(self.limit, grace=_GRACE)
         return entry
 
-    def remember(self, name: str, value: str) -> None:
-        """Store a small named fact, such as a compiler's version."""
-        data = value.encode()
+    def remember(self, name: str, value: Any, *, files: Iterable[str] = ()) -> None:
+        """Store a small named fact, such as a compiler's version: a value in JSON's types.
+
+        The fact is forgotten when one of ``files`` changes its size or time.
+        """
+        now = manifest.Snapshot()
+        data = json.dumps([value, [(path, now.stamp(path)) for path in files]]).encode()
         head = key([name])
         self._write(lambda root: atomic_file.place(root / "facts" / head, atomic_file.seal(head, "-", data)))
 
-    def recall(self, name: str) -> str | None:
-        """The fact stored under ``name``."""
-        head = key([name])
+    def recall(self, name: str) -> Any:
+        """The fact stored under ``name``; None if there is none, or if a file of it has changed."""
+        head, now = key([name]), manifest.Snapshot()
         for root in self._readable():
             # Facts say which programs compilers start.
             if paths.fault(root / "facts"):
                 continue
             if opened := atomic_file.unseal(root / "facts" / head, head):
-                return opened[1].decode()
+                value, files = json.loads(opened[1])
+                return value if all(now.stamp(path) == (stamp and tuple(stamp)) for path, stamp in files) else None
         return None
 
     # ------------------------------------------------------------------------------------ folders
