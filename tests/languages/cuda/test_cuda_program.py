@@ -13,8 +13,8 @@ import pytest
 import ufunc_magic as um
 from ufunc_magic import compilers
 from ufunc_magic.languages.cuda import nvrtc
+from ufunc_magic.languages.cuda.cuda_edits import without_host
 from ufunc_magic.languages.cuda.cuda_program import with_launches
-from ufunc_magic.languages.cuda.cuda_reading import without_host
 
 PROGRAM = r"""
 #include <cstdio>

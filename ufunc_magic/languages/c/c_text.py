@@ -23,14 +23,18 @@ _BLANK = bytes(c if c in b"\n" else 32 for c in range(256))
 # No alternative of these can fail after it has begun, so nothing backtracks.
 _STRING = rb"\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\\\n]|\\.)*'?"
 _COMMENT = rb"//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)"
+_LITERAL = (
+    rb"(?:u8|[uUL])?R\"(?P<raw>[^()\\\s\"]{0,16})\(.*?\)(?P=raw)\""
+    rb"|(?<=[0-9a-fA-F])(?<!u8)'(?=[0-9a-fA-F])"  # a digit separator opens no character constant
+    rb"|" + _STRING
+)
 _TOKEN = re.compile(
     rb"(?P<comment>" + _COMMENT + rb")"
     rb"|(?P<directive>^[ \t]*\#(?:\"(?:[^\"\\\n]|\\.)*\"|/\*.*?(?:\*/|\Z)|//(?:\\\n|[^\n])*|\\\n|[^\n])*)"
-    rb"|(?:u8|[uUL])?R\"(?P<raw>[^()\\\s\"]{0,16})\(.*?\)(?P=raw)\""
-    rb"|(?<=[0-9a-fA-F])(?<!u8)'(?=[0-9a-fA-F])"  # a digit separator opens no character constant
-    rb"|" + _STRING,
+    rb"|" + _LITERAL,
     re.S | re.M,
 )
+_NO_CODE = re.compile((_COMMENT + rb"|" + _LITERAL).decode(), re.S | re.M)
 _COMMENTS = re.compile(rb"(" + _STRING + rb")|" + _COMMENT, re.S)
 _DIRECTIVE = re.compile(rb"\s*#\s*(\w*)\s*(.*?)\s*\Z", re.S)
 _DEFINE = re.compile(r"([^\W\d]\w*)(\([^)]*\))?\s*(.*)", re.S)
@@ -106,6 +110,10 @@ class Text:
     @cached_property
     def _starts(self) -> list[int]:
         return [0, *(match.end() for match in re.finditer(rb"\n", self.raw))]
+
+    def start_of_line(self, line: int) -> int:
+        """The first byte of a 1-based line, or the end of the text."""
+        return self._starts[line - 1] if line <= len(self._starts) else len(self.raw)
 
     @property
     def own_headers(self) -> bool:
@@ -246,6 +254,11 @@ class _Conditions:
             r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))", lambda m: str(int((m[1] or m[2]) in self.macros)), rest
         )
         return bool(constant(condition, self.macros, missing=0))
+
+
+def blank_literals(text: str) -> str:
+    """``text`` with spaces for comments, strings and character constants; directives stay, and so do lines."""
+    return _NO_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
 def words(text: str) -> frozenset[str]:

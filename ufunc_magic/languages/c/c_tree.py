@@ -11,7 +11,7 @@ from typing import ParamSpec, TypeVar
 
 import tree_sitter_c
 import tree_sitter_cuda
-from tree_sitter import Language, Node, Parser
+from tree_sitter import Language, Node as Node, Parser
 
 from ...ir import Program
 from ...runtime import lock_of
@@ -33,7 +33,12 @@ _COMPLEX = re.compile(
 
 
 def readable(code: bytes) -> bytes:
-    """``code`` with ``complex`` as a qualifier tree-sitter's grammars know; offsets stay what they are: ``_Atomic``."""
+    """``code`` with ``complex`` as a qualifier tree-sitter's grammars know, ``_Atomic``, and without alignments.
+
+    Offsets stay what they are.
+    """
+    if b"__align__" in code:
+        code = re.sub(rb"\b__align__\s*\([^()\n]*\)", lambda m: b" " * len(m[0]), code)
     if b"_Atomic" in code:  # says nothing that matters here, and stands for complex from here on
         code = re.sub(rb"\b_Atomic\b(?!\s*\()", b" " * 7, code)
     if b"omplex" not in code:

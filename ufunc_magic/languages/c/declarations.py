@@ -182,17 +182,34 @@ def _base(specifier: Node | None) -> str:
     return " ".join(word for word in text_of(specifier).split() if word not in ("const", "volatile"))
 
 
-def template_names(node: Node) -> tuple[str, ...]:
-    """Names of the type parameters of a ``template <...>``."""
-    parameters = node.child_by_field_name("parameters")
-    names = []
-    for one in parameters.named_children if parameters else ():
-        if one.type in ("type_parameter_declaration", "optional_type_parameter_declaration"):
+class TemplateParameter(NamedTuple):
+    """A parameter of a template: a type, or a number."""
+
+    name: str
+    is_type: bool
+    has_default: bool
+
+
+def template_parameters(template: Node) -> list[TemplateParameter]:
+    """The parameters of a ``template <...>``; a pack of types has no name."""
+    listed = template.child_by_field_name("parameters")
+    result = []
+    for one in listed.named_children if listed else ():
+        optional = one.type.startswith("optional_")
+        if one.type.endswith("type_parameter_declaration"):
             name = one.child_by_field_name("name") or _first(one, "type_identifier")
-            names += [text_of(name)] if name else []
-        elif one.type == "parameter_declaration" and "::" in _base(one.child_by_field_name("type")):
-            names += [declared.name for declared, _ in declared_by(one)]  # std::floating_point T
-    return tuple(names)
+            word = text_of(name) if name and not one.type.startswith("variadic_") else ""
+            result.append(TemplateParameter(word, True, optional))
+        elif one.type != "comment":
+            declared = declared_by(one)[0][0]
+            is_concept = one.type == "parameter_declaration" and "::" in declared.base  # std::floating_point T
+            result.append(TemplateParameter(declared.name, is_concept, optional))
+    return result
+
+
+def template_names(template: Node) -> tuple[str, ...]:
+    """Names of the type parameters of a ``template <...>``."""
+    return tuple(p.name for p in template_parameters(template) if p.is_type and p.name)
 
 
 def type_words(spelled: str, *, without: Collection[str] = ()) -> list[str]:

@@ -14,14 +14,12 @@ from pathlib import Path
 from ... import codegen, compilers
 from ...cells import compiler_flags, linker_flags
 from ...model import CompileError, FilesRead, OptionError, Options
+from .. import c
 from . import cuda_text, nvrtc
 from .cuda_diagnostics import improved, once, refusals
-from .cuda_unit import TEMPLATES, header_flags, provided_folders, shim, with_shared_memory
+from .cuda_edits import with_shared_memory
+from .cuda_unit import TEMPLATES, header_flags, provided_folders, shim
 
-#: Comments and literals; directives are code, since macros launch as well.
-_NO_CODE = re.compile(
-    r'R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"' r"|'(?:\\.|[^'\\\n])*'", re.DOTALL
-)
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 #: The name of the kernel before ``<<<``, with its scopes.
 _NAME = re.compile(r"(?:[A-Za-z_]\w*\s*::\s*)*[A-Za-z_]\w*\s*$")
@@ -90,7 +88,7 @@ def run_program(library: Path, words: Sequence[str], *, show: Callable[[str], ob
 def with_launches(source: str) -> str:
     """Turn ``k<<<grid, block>>>(x)`` into ``__ufm_start("k", {grid, block}, [&] { k(x); })``, on the same lines."""
     source = _UNTYPED.sub(r"\1", source)
-    while launch := _first_launch(_NO_CODE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), source), source):
+    while launch := _first_launch(c.blank_literals(source), source):
         start, end, call = launch
         breaks = "".join(re.findall(r"\\?\n", source[start:end]))
         source = source[:start] + call + breaks + source[end:]

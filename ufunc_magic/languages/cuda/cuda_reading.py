@@ -21,18 +21,13 @@ from ...model import (
     Unit,
 )
 from .. import c
-from ..c import CText
 from . import cuda_names, cuda_text
-from .cuda_diagnostics import once
+from .cuda_edits import called_host, host_functions
 from .kernel_prototypes import CellVariable, Export
 
 #: Qualifiers that the emulation's header makes nothing of, and that tell a cell's functions apart.
 _QUALIFIERS = "__device__ __global__ __host__ __forceinline__ __noinline__ __constant__ __managed__".split()
-_MEMORY = re.compile(r"\b__(?:constant|device|managed)__\b")
-_NO_VARIABLE = re.compile(
-    r"\b(?:extern|static|template|typedef|using|operator)\b|^(?:(?!__align__|=)[^(=])*(?<!__align__)\("
-)
-
+_MEMORY = frozenset(("__constant__", "__device__", "__managed__"))
 
 #: C's types as parts of names.
 _SHORT = {t.c: t.names[0] if t.names else t.char for t in TYPES.values()}
@@ -64,7 +59,7 @@ class Reading:
     Attributes
     ----------
     source, name : str
-    tree : CText
+    tree : c.CText
         Of ``source``, or of what the preprocessor makes of it.
     options : Options
         The user's, with the types that the cell's comments ask for.
@@ -78,7 +73,7 @@ class Reading:
 
     source: str = field(repr=False)
     name: str
-    tree: CText = field(repr=False)
+    tree: c.CText = field(repr=False)
     options: Options
     unit: Unit = field(repr=False)
     roles: Roles
@@ -141,7 +136,7 @@ def read(
     roles = _assign(unit, options=options, unbound=unbound)
     _refuse(unit, source=source, name=name)
     arguments = instantiated(source)
-    closed = [k.name for k in roles.kernels if k.template and _values(k) and k.name not in arguments]
+    closed = [k.name for k in roles.kernels if k.template and _takes_numbers(k) and k.name not in arguments]
     if closed:
         example = f"template __global__ void {closed[0]}<256>(float *x);"
         note = (
@@ -186,7 +181,7 @@ def _short(instance: str) -> str:
 
 def _refuse(unit: Unit, *, source: str, name: str) -> None:
     """An error for functions of the host's that device code calls, which NVIDIA's compilers refuse."""
-    called = _called_host(unit)
+    called = called_host(unit)
     lines = source.split("\n")
     diagnostics = [
         Diagnostic(
@@ -197,7 +192,7 @@ def _refuse(unit: Unit, *, source: str, name: str) -> None:
             text=lines[f.line - 1],
             hint="Write __device__ in front of it, or __host__ __device__.",
         )
-        for f in _host_functions(unit)
+        for f in host_functions(unit)
         if f.name in called and not f.file
     ]
     if diagnostics:
@@ -229,24 +224,22 @@ def _instances(
     if not kernel.template:
         words = [(codegen.cplus_type(kind), codegen.prefix_of(kind)) for kind in kinds]
         return [(f"{kernel.name}<{word}>", f"{scope}{prefix}{kernel.name}") for word, prefix in words]
-    if not arguments and not _values(kernel):
-        count = sum("=" not in parameter for parameter in _template_parameters(kernel)) or len(kernel.template)
+    if not arguments and not _takes_numbers(kernel):
+        count = sum(not parameter.has_default for parameter in _template_parameters(kernel)) or len(kernel.template)
         arguments = [", ".join([codegen.cplus_type(kind)] * count) for kind in kinds]
     return [(f"{kernel.name}<{inner}>", f"{scope}{kernel.name}<{inner}>") for inner in arguments]
 
 
-def _template_parameters(function: Function) -> list[str]:
-    match = re.match(r"template\s*<((?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*)>", function.text)
-    return [word.strip() for word in re.split(r",(?![^<>]*>)", match[1])] if match else []
+def _template_parameters(function: Function) -> list[c.TemplateParameter]:
+    if not function.template:
+        return []
+    nodes = c.tree(function.text.encode(), cplus=True).named_children
+    return c.template_parameters(nodes[0]) if nodes and nodes[0].type == "template_declaration" else []
 
 
-def _values(function: Function) -> list[str]:
-    """A template's parameters that are no types and have no default."""
-    return [p for p in _template_parameters(function) if not re.match(r"(?:class|typename)\b|.*=", p)]
-
-
-_ARGUMENTS = r"<((?:[^<>;{}()]|<[^<>;{}()]*>)+)>"
-_INSTANCES = re.compile(rf"\btemplate\s+(?!<)[^;{{}}()<]*?\b(\w+)\s*{_ARGUMENTS}\s*\(|\b(\w+)\s*{_ARGUMENTS}\s*<<<")
+def _takes_numbers(function: Function) -> bool:
+    """Whether it is a template with a parameter that is no type and has no default."""
+    return any(not (p.is_type or p.has_default) for p in _template_parameters(function))
 
 
 def instantiated(source: str) -> dict[str, list[str]]:
@@ -256,47 +249,35 @@ def instantiated(source: str) -> dict[str, list[str]]:
     """
     if "<" not in source:
         return {}
-    text = cuda_text.read(source)
-    code = text.code.decode(errors="replace")
-    types = {
-        *c.BUILTIN,
-        *cuda_names.TYPES,
-        *text.macros,
-        *re.findall(r"\b(?:struct|class|typedef[^;{}]*|using)\s+(\w+)", code),
-    }
+    unit, tree = cuda_text.parse_cell(source)
+    types = {*c.BUILTIN, *cuda_names.TYPES, *unit.macros, *unit.typedefs}
     result: dict[str, list[str]] = {}
-    for match in _INSTANCES.finditer(code):
-        inner = ", ".join(" ".join(word.split()) for word in (match[2] or match[4]).split(","))
-        if match[1] or types.issuperset(re.findall(r"[^\W\d]\w*", inner)):
-            known = result.setdefault(match[1] or match[3], [])
+    for node in c.walk(tree.root):
+        launched = any(child.type == "kernel_call_syntax" for child in node.children)
+        if not launched and node.type != "template_instantiation":
+            continue
+        callee = node.child_by_field_name("function" if launched else "declarator")
+        template = next((n for n in c.walk(callee) if n.type == "template_function"), None) if callee else None
+        name, listed = (template.child_by_field_name(f) if template else None for f in ("name", "arguments"))
+        if name is None or listed is None:
+            continue
+        inner = ", ".join(" ".join(c.text_of(one).split()) for one in listed.named_children if one.type != "comment")
+        if not launched or types >= c.words(inner):
+            known = result.setdefault(c.text_of(name), [])
             known += [inner] if inner not in known else []
     return result
 
 
-def declared(declaration: str) -> dict[str, int]:
-    """The names in ``float a[16][16], b = 1, c[N]`` and how many dimensions each has."""
-    while declaration != (flat := re.sub(r"\{[^{}]*\}|\([^()]*\)|<[^<>]*>|\[[^\[\]]*\]", _blank, declaration)):
-        declaration = flat
-    parts = [part.partition("=")[0] for part in declaration.split(",")]
-    return {words[-1]: part.count("#") for part in parts if (words := re.findall(r"\w+", part))}
-
-
-def _blank(match: re.Match[str]) -> str:
-    return " # " if match[0][0] == "[" else " "
-
-
-def _variables(tree: CText) -> list[CellVariable]:
+def _variables(tree: c.CText) -> list[CellVariable]:
     """The variables that all kernels of a cell share and that a GPU's driver knows by their names: no static ones."""
-    code = tree.code.decode(errors="replace")
-    while code != (flat := re.sub(r"=\s*\{[^{}]*\}|\{[^{};]*\}(?=[^{}]*\})", " ", code)):
-        code = flat
     result: dict[str, int] = {}
-    depth, statement = 0, ""
-    for piece in re.split(r"([{};])", code):
-        depth += (piece == "{") - (piece == "}")
-        if piece == ";" and not depth and _MEMORY.search(statement) and not _NO_VARIABLE.search(statement):
-            result |= declared(statement)
-        statement = "" if piece in ("{", "}", ";") else piece if not depth else ""
+    for node in tree.root.named_children:
+        if node.type != "declaration" or node.has_error or not _MEMORY & {c.text_of(child) for child in node.children}:
+            continue
+        for declared, _ in c.declared_by(node):
+            kinds = [mark.kind for mark in declared.marks]
+            if declared.name and "(" not in kinds and not declared.storage & {"extern", "static"}:
+                result[declared.name] = kinds.count("[")
     return [CellVariable(name, rank) for name, rank in result.items()]
 
 
@@ -465,109 +446,6 @@ def plain_call(callee: str, function: Function, prototype: Sequence[str], *, sta
     return f"{'{out0} = ' * (prototype[0] != 'void')}{callee}({', '.join(arguments)})"
 
 
-# ---------------------------------------------------------------------------------- the host's part
-
-
-#: Of CUDA's runtime, and what only the host has.
-_RUNTIME = r"\bcuda(?!Texture|Surface)[A-Z]\w*"
-_OF_HOST = re.compile(rf"{_RUNTIME}|\bstd\s*::|<<<")
-_CLASS = re.compile(r"(?:\btemplate\s*<[^{};]*>\s*)?\b(?:class|struct)\s+(\w+)\b[^;{}()=]*\{")
-#: Of variables and functions, not of types, nor of what has another linkage.
-_DECLARATION = re.compile(
-    r"\s*(?!(?:typedef|using|extern|template|namespace|class|struct|union|enum|static_assert|asm)\b)"
-    r"[\w:]+(?:\s*<[^<>]*>)?[\s*&]+."
-)
-_INITIALIZER = re.compile(r"=\s*\{(?:[^{};]|\{(?:[^{};]|\{[^{};]*\})*\})*\}")
-#: What ends a member of a class, or begins its body.
-_PIECE = re.compile(r"[;{}]|\b(?:public|private|protected)\s*:")
-_ON_DEVICE = re.compile(r"\b__(?:device|global|constant|managed)__\b|\b(?:texture|surface)\s*<")
-_LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"' r"|'(?:[^'\\\n]|\\.)+'")
-
-
-def without_host(source: str, *, unit: Unit | None = None) -> str:
-    """The cell with spaces for what is neither ``__device__`` nor ``__global__``: functions, and classes and variables
-    of the host's.
-
-    What device code names stays, for the compiler to speak of.  Lines and columns stay as they are.
-    """
-    # As it is typed: where macros are expanded, functions have another text.
-    typed = cuda_text.parse(source)
-    called = _called_host(unit or typed)
-    on_device = {f.name for f in (unit or typed).functions if f.qualifiers & {"__device__", "__global__"}}
-    for function in _host_functions(typed):
-        spared = function.name in called or (unit is not None and function.name in on_device)
-        if not spared and function.text and source.count(function.text) == 1:
-            source = source.replace(function.text, re.sub(r"[^\n]", " ", function.text))
-    return _without_host_entities(source)
-
-
-def _without_host_entities(source: str) -> str:
-    """The cell with spaces for classes and variables of the host's, which nothing else names."""
-    while True:
-        text = cuda_text.read(source)
-        code, raw = text.code.decode("latin-1"), text.raw.decode("latin-1")
-        code = _LITERAL.sub(lambda m: " " * len(m[0]), code)
-        directives = "\n".join(re.findall(r"(?m)^[ \t]*#.*(?:\\\n.*)*", raw))
-        spans = [*_host_classes(code, directives), *_host_declarations(code, directives)] or _host_members(code)
-        if not spans:
-            return source
-        for start, end in spans:
-            raw = raw[:start] + re.sub(r"[^\n]", " ", raw[start:end]) + raw[end:]
-        source = raw.encode("latin-1").decode()
-
-
-def _host_classes(code: str, directives: str) -> list[tuple[int, int]]:
-    spans = []
-    for match in _CLASS.finditer(code):
-        end = code.find(";", _closing(code, match.end())) + 1
-        body, elsewhere = code[match.start() : end], code[: match.start()] + code[end:] + directives
-        named = re.search(rf"\b{match[1]}\b", elsewhere)
-        if end and not named and _OF_HOST.search(body) and not _ON_DEVICE.search(body):
-            spans.append((match.start(), end))
-    return spans
-
-
-def _host_members(code: str) -> list[tuple[int, int]]:
-    """Functions of the other classes that call CUDA's runtime and are not for the device."""
-    spans = []
-    for match in _CLASS.finditer(code):
-        start = at = match.end()
-        while (piece := _PIECE.search(code, at)) and piece[0] != "}":
-            at = piece.end() if piece[0] != "{" else _closing(code, piece.end())
-            if piece[0] == "{":
-                if re.match(r"\s*[,{]", code[at:]):  # of a constructor's x{0}, y{0}
-                    continue
-                head = code[start : piece.start()]
-                if ")" in head and re.search(_RUNTIME, code[start:at]) and not _ON_DEVICE.search(head):
-                    spans.append((piece.start() - len(head.lstrip()), at))
-            start = at
-    return spans
-
-
-def _closing(code: str, at: int) -> int:
-    """Behind the brace that closes the one before ``at``."""
-    depth = 1
-    while depth and at < len(code):
-        depth += (code[at] == "{") - (code[at] == "}")
-        at += 1
-    return at
-
-
-def _host_declarations(code: str, directives: str) -> list[tuple[int, int]]:
-    """Declarations of what nothing else names, or of CUDA's runtime types, outside of all braces."""
-    code = _INITIALIZER.sub(lambda m: "=" + " " * (len(m[0]) - 1), code)
-    spans, depth = [], 0
-    for match in re.finditer(r"([^;{}]*)([;{}])", code):
-        text = match[1]
-        if match[2] == ";" and not depth and not _ON_DEVICE.search(text):
-            elsewhere = code[: match.start()] + code[match.end() :] + directives
-            unnamed = _DECLARATION.match(text) and not any(re.search(rf"\b{n}\b", elsewhere) for n in declared(text))
-            if unnamed or re.search(_RUNTIME, text):
-                spans.append((match.end() - 1 - len(text.lstrip()), match.end()))
-        depth += (match[2] == "{") - (match[2] == "}")
-    return spans
-
-
 def unasked(source: str, errors: Sequence[Diagnostic], *, options: Options) -> frozenset[str]:
     """Names of templates that all ``errors`` are in, themselves or what they call, and that nobody has asked for."""
     if options.types:
@@ -579,58 +457,3 @@ def unasked(source: str, errors: Sequence[Diagnostic], *, options: Options) -> f
     while callers := {f.name for f in templates if f.calls & unbound} - unbound:
         unbound |= callers
     return frozenset(unbound)
-
-
-#: Lines outside of functions that are left out, with the functions that use the name that they declare.
-_LEFT_OUT = re.compile(
-    r"\s*(?:#\s*include|using\b|typedef\b[^;{]*;|namespace\s+\w+\s*=|(?:static\s+)?(?:texture|surface)\s*<[^;]*;)"
-)
-
-
-def without_refused(source: str, diagnostics: Sequence[Diagnostic], *, name: str) -> tuple[str, dict[str, Diagnostic]]:
-    """The cell with spaces for the functions that ``diagnostics`` stand in, and for those that call them.
-
-    Raises
-    ------
-    CompileError
-        With the diagnostics, where nothing is left, or one stands outside of a function.
-    """
-    functions = [f for f in cuda_text.parse(source).functions if f.qualifiers & {"__device__", "__global__"}]
-    refused: dict[str, Diagnostic] = {}
-    text = source.split("\n")
-    outside = []
-    for diagnostic in diagnostics:
-        inside = [f.name for f in functions if f.line <= diagnostic.line <= f.end_line]
-        line = text[diagnostic.line - 1]
-        if not inside and _LEFT_OUT.match(line):
-            text[diagnostic.line - 1] = ""
-            names = {a or b for a, b in re.findall(r"\b(\w+)\s*=|(\w+)\s*;", line)}
-            inside = [f.name for f in functions if names & set(re.findall(r"\w+", f.text))]
-        elif not inside:
-            outside.append(diagnostic)
-        refused |= {name: diagnostic for name in inside if name not in refused}
-    while more := {f.name: f for f in functions if f.name not in refused and f.calls & refused.keys()}:
-        for f in more.values():
-            callee = min(f.calls & refused.keys())
-            because = refused[callee]
-            refused[f.name] = replace(because, message=f"{f.name} calls {callee}: {because.message}")
-    result = "\n".join(text)
-    for f in functions:
-        if f.name in refused:
-            outside += [] if result.count(f.text) == 1 else [refused[f.name]]
-            result = result.replace(f.text, re.sub(r"[^\n]", " ", f.text))
-    if outside or refused.keys() >= {f.name for f in functions}:
-        what, remedy = f"{name} cannot be emulated on the CPU.", "Run it where there is a GPU."
-        raise CompileError(what, diagnostics=once(diagnostics), remedy=remedy)
-    return result, refused
-
-
-def _host_functions(unit: Unit) -> list[Function]:
-    return [f for f in unit.functions if not f.qualifiers & {"__device__", "__global__"}]
-
-
-def _called_host(unit: Unit) -> dict[str, str]:
-    """Names that only functions of the host have and that device code calls, each with one that calls it."""
-    device = [f for f in unit.functions if f.qualifiers & {"__device__", "__global__"}]
-    names = {f.name for f in _host_functions(unit)} - {f.name for f in device}
-    return {called: f.name for f in device for called in sorted(f.calls & names)}

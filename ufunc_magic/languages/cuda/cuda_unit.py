@@ -41,20 +41,18 @@ from ...model import (
     line_mark,
 )
 from .. import c
-from . import cuda_text, device, kernel_prototypes, nvrtc
+from . import device, kernel_prototypes, nvrtc
 from .cuda_diagnostics import improved, races, refusals
+from .cuda_edits import with_shared_memory, without_host, without_refused
 from .cuda_frontend import needs_gpu
 from .cuda_reading import (
     Reading,
-    declared,
     device_call,
     nothing_to_bind,
     plain_call,
     read,
     unasked,
     with_vectors,
-    without_host,
-    without_refused,
 )
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -62,12 +60,6 @@ TEMPLATES = Path(__file__).parent / "templates"
 _DEFINED = re.compile(r"\btypedef\b[^;{}]*?\blong\s+long\b[^;{}]*?\b(ssize_t|u?int(?:64|ptr)_t)\s*;")
 #: Constants of the host's <math.h> that a cell defines as variables.
 _CONSTANT = re.compile(r"\b(?:float|double)\s+(M_\w+)\s*[=({]")
-_DYNAMIC = re.compile(r"(\bextern\b[^;(){}]*?\b)__shared__(\b[^;{}]*?(\w+)\s*\[\s*\])")
-_STATIC = re.compile(r"\bstatic\s+__shared__\b|\b__shared__\s+static\b")
-_SHARED = re.compile(r"[{}]|\b__shared__\b([^;{}]*);")
-_GRID = re.compile(r"\b(?:this_grid|grid_group)\b")
-#: Bytes of static shared memory that every GPU has for a block.
-_MOST_SHARED = 49152
 #: Calls in front of each access: those of templates/cuda_checked.h.
 _CHECKED = (
     "-g",
@@ -274,39 +266,6 @@ def header_flags(source: str) -> tuple[str, ...]:
     """Where the headers are that a cell includes by CUDA's names: those written here, then NVIDIA's."""
     _, *installed = provided_folders(source)
     return f"-isystem{TEMPLATES / 'cuda'}", *(f"-idirafter{folder}" for folder in installed), "-Wno-unknown-pragmas"
-
-
-def with_shared_memory(source: str) -> tuple[str, Sequence[str]]:
-    """The cell as the host compiles it, and its ``extern __shared__`` arrays; see ``templates/cuda_words.h``.
-
-    Behind the declaration of each other array stands, on its line, that a block has room for those in sight and, where
-    blocks may wait for the grid, that each has its own.
-    """
-    if "__shared__" not in source:
-        return source, ()
-    names = dict.fromkeys(match[3] for match in _DYNAMIC.finditer(source))
-    source = _STATIC.sub("__shared__", _DYNAMIC.sub(r"\1__dynshm__\2", source))
-    text = cuda_text.read(source)
-    code, raw = text.code.decode("latin-1"), text.raw.decode("latin-1")
-    pieces, end = list[str](), 0
-    scopes: list[list[str]] = [[]]
-    for match in _SHARED.finditer(code):
-        if match[0] == "{":
-            scopes.append([])
-        elif match[0] == "}":
-            scopes = scopes[:-1] or [[]]
-        elif len(scopes) > 1:
-            own = declared(match[1])
-            scopes[-1] += own
-            sizes = " + ".join(f"sizeof({name})" for scope in scopes for name in scope)
-            words = [
-                f'static_assert({sizes} <= {_MOST_SHARED}, "a block has {_MOST_SHARED} bytes of __shared__ memory");'
-            ]
-            if _GRID.search(code):
-                words += [f"__ufm_shared_object(&{name}, sizeof {name});" for name in own]
-            pieces += [raw[end : match.end()], *words]
-            end = match.end()
-    return "".join([*pieces, raw[end:]]).encode("latin-1").decode(), tuple(names)
 
 
 # -------------------------------------------------------------------------------------- for the GPU
