@@ -8,14 +8,13 @@ import signal
 import subprocess
 import sys
 import time
-import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from queue import Empty
-from typing import Any
 
 import pytest
+
+from support import Kernel, open_kernel
 
 LOGIT = """%%c_ufunc -q
 #include <math.h>
@@ -89,74 +88,17 @@ def test_bad_option_is_one_line_in_a_terminal() -> None:
     assert "Traceback" not in shown
 
 
-class Kernel:
-    """A Jupyter kernel of this Python, and what its front end would receive."""
-
-    def __init__(self, folder: Path) -> None:
-        from jupyter_client import KernelManager
-
-        self.manager = KernelManager()
-        self.manager.kernel_cmd = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-        # ipykernel leaves file descriptors alone where it sees pytest.
-        environment = {k: v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"}
-        self.manager.start_kernel(cwd=str(folder), env=environment)
-        self.client = self.manager.client()
-        self.client.start_channels()
-        self.client.wait_for_ready(timeout=300)
-
-    def run(self, code: str, *, cell_id: str = "") -> list[dict[str, Any]]:
-        """Messages of one execution up to the moment the kernel says it is idle; front ends stop there."""
-        message = self.client.session.msg(
-            "execute_request",
-            {"code": code, "silent": False, "store_history": True, "user_expressions": {}, "allow_stdin": False},
-            metadata={"cellId": cell_id} if cell_id else {},
-        )
-        self.client.shell_channel.send(message)
-        found: list[dict[str, Any]] = []
-        while True:
-            try:
-                answer = self.client.get_iopub_msg(timeout=300)
-            except Empty:
-                raise AssertionError(f"the kernel never became idle after {code!r}") from None
-            if answer["parent_header"].get("msg_id") != message["header"]["msg_id"]:
-                continue
-            if answer["msg_type"] == "status" and answer["content"]["execution_state"] == "idle":
-                return found
-            found.append({"type": answer["msg_type"], **answer["content"]})
-
-    def stdout(self, code: str) -> str:
-        messages = self.run(code)
-        assert [m for m in messages if m["type"] == "error"] == []
-        return "".join(m["text"] for m in messages if m["type"] == "stream" and m["name"] == "stdout")
-
-    def value(self, code: str) -> str:
-        messages = self.run(code)
-        values = [m["data"]["text/plain"] for m in messages if m["type"] == "execute_result"]
-        assert len(values) == 1, messages
-        return str(values[0])
-
-    def close(self) -> None:
-        self.client.stop_channels()
-        self.manager.shutdown_kernel(now=True)
-
-
 @pytest.fixture
 def kernel(tmp_path: Path) -> Iterator[Kernel]:
-    pytest.importorskip("ipykernel", reason="ipykernel is not installed (extra: test)")
-    with warnings.catch_warnings():
-        # jupyter_client, pyzmq and tornado warn about event loops and paths on some platforms.
-        warnings.simplefilter("ignore")
-        kernel = Kernel(tmp_path)
-        kernel.run("%load_ext ufunc_magic\nimport numpy as np")
+    with open_kernel(tmp_path) as kernel:
         yield kernel
-        kernel.close()
 
 
 pytestmark = pytest.mark.kernel
 
 
 def test_kernel_shows_the_report_once_as_table_and_text(kernel: Kernel) -> None:
-    messages = kernel.run(LOGIT.replace(" -q", " -N 1000"))
+    messages = kernel.run(LOGIT.replace(" -q", " -N 1000")).messages
     shown = [m["data"] for m in messages if m["type"] in ("execute_result", "display_data")]
     assert len(shown) == 1, messages
     # Where the compiler took long, the line that said so has become the report.
@@ -169,7 +111,7 @@ def test_kernel_shows_the_report_once_as_table_and_text(kernel: Kernel) -> None:
 @pytest.mark.slow
 def test_the_line_that_says_how_far_it_is_becomes_the_report(kernel: Kernel) -> None:
     kernel.run("from ufunc_magic.render import progress; progress.AFTER = progress.PAUSE = -1")
-    messages = kernel.run(LOGIT.replace(" -q", " --time 20ms --sizes 10:100"))
+    messages = kernel.run(LOGIT.replace(" -q", " --time 20ms --sizes 10:100")).messages
     outputs = [m for m in messages if m["type"] in ("display_data", "update_display_data", "execute_result")]
     assert outputs[0]["type"] == "display_data"
     assert "<progress" in outputs[0]["data"]["text/html"]
@@ -178,13 +120,13 @@ def test_the_line_that_says_how_far_it_is_becomes_the_report(kernel: Kernel) -> 
     assert "logit(p)" in outputs[-1]["data"]["text/plain"]
     assert kernel.value("type(_).__name__") == "'Report'"
     kernel.run("%ufunc_compare np.sqrt np.cbrt --budget 0.02 --sizes 10,20")
-    again = [m for m in kernel.run("_") if m["type"] == "execute_result"]
+    again = [m for m in kernel.run("_").messages if m["type"] == "execute_result"]
     assert "np.cbrt" in again[0]["data"]["text/plain"]
 
 
 @pytest.mark.slow
 def test_kernel_gives_the_same_object_for_the_same_cell(kernel: Kernel) -> None:
-    assert {m["type"] for m in kernel.run(LOGIT)} == {"status", "execute_input"}
+    assert {m["type"] for m in kernel.run(LOGIT).messages} == {"status", "execute_input"}
     kernel.run("first = logit")
     kernel.run(LOGIT)
     assert kernel.value("logit is first") == "True"
@@ -192,7 +134,7 @@ def test_kernel_gives_the_same_object_for_the_same_cell(kernel: Kernel) -> None:
 
 @pytest.mark.slow
 def test_kernel_shows_a_clean_block_and_tb_the_rest(kernel: Kernel) -> None:
-    error = next(m for m in kernel.run(BROKEN) if m["type"] == "error")
+    error = next(m for m in kernel.run(BROKEN).messages if m["type"] == "error")
     text = "\n".join(error["traceback"])
     assert error["ename"] == "CompileError"
     assert "In[2]" in text
@@ -228,7 +170,7 @@ def test_python_output_comes_once_while_c_output_is_forwarded(kernel: Kernel) ->
 
 @pytest.mark.slow
 def test_bad_option_is_a_usage_error_in_a_kernel(kernel: Kernel) -> None:
-    messages = kernel.run(LOGIT.replace("-q", "--paralel"))
+    messages = kernel.run(LOGIT.replace("-q", "--paralel")).messages
     assert "Did you mean --parallel?" in str(messages)
     assert "Traceback (most recent call last)" not in str(messages)
 
@@ -273,7 +215,9 @@ def test_c_and_python_output_come_in_the_order_they_were_printed(kernel: Kernel)
     kernel.run(NOISY)
     code = "for n in range(3):\n    print('before', n); _ = speak(n); print('after', n)"
     assert kernel.stdout(code) == "".join(f"before {n}\n{n} bottles\nafter {n}\n" for n in range(3))
-    messages = kernel.run("import sys\nprint('a', file=sys.stderr); _ = complain(1); print('b', file=sys.stderr)")
+    messages = kernel.run(
+        "import sys\nprint('a', file=sys.stderr); _ = complain(1); print('b', file=sys.stderr)"
+    ).messages
     assert [m["name"] for m in messages if m["type"] == "stream"] == ["stderr"] * len(messages[2:])
     assert "".join(m["text"] for m in messages if m["type"] == "stream") == "a\nno bottles\nb\n"
     # What another process prints to the same place comes, too.
@@ -316,7 +260,7 @@ def test_interrupting_the_kernel_stops_what_runs_and_nothing_else(kernel: Kernel
 
         with ThreadPoolExecutor(1) as pool:
             pool.submit(interrupt)
-            messages = kernel.run(code)
+            messages = kernel.run(code).messages
         (error,) = (m for m in messages if m["type"] == "error")
         assert error["ename"] == "KeyboardInterrupt"
         return list(error["traceback"])

@@ -2,7 +2,7 @@
 
 ``builds``     `compile_in`: a Build, compiled with the cache in a folder that outlives the test
 ``programs``   `run_python`: a program in another process; `run_bare`: one that finds no compiler; `wait_until`
-``shells``     `run_cell`: a cell in a shell, the way a front end runs it; `Kernel`: a Jupyter kernel
+``shells``     `run_cell`: a cell in a shell, the way a front end runs it; `open_kernel`: a Jupyter kernel
 ``names``      `replace_name`: a name of a room, replaced in its file and in the room
 ``cell_files`` the headers of the files in ``tests/cells``, and their expectations
 ``clocks``     `FakeClock`: a clock that the test sets
@@ -26,4 +26,4 @@ from .clocks import FakeClock as FakeClock
 from .comparisons import compare as compare
 from .names import replace_name as replace_name
 from .programs import run_bare as run_bare, run_python as run_python, wait_until as wait_until
-from .shells import run_cell as run_cell
+from .shells import Kernel as Kernel, open_kernel as open_kernel, run_cell as run_cell

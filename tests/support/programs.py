@@ -34,7 +34,7 @@ def run_python(
 
     ``environment`` is added to this process's; None removes a variable.
     """
-    variables = {**os.environ, "PYTHONPATH": _path(), **environment}
+    variables = {**os.environ, "PYTHONPATH": python_path(), **environment}
     done = subprocess.run(
         [sys.executable, "-P", *options, "-c", textwrap.dedent(program), *arguments],
         input=input,
@@ -61,7 +61,7 @@ def run_bare(
         cwd=CHECKOUT,
         env={
             "PATH": "",
-            "PYTHONPATH": _path(),
+            "PYTHONPATH": python_path(),
             "UFUNC_MAGIC_CACHE": str(folder / "worker"),
             "HOME": str(folder),
             **needed,
@@ -85,5 +85,6 @@ def wait_until(done: Callable[[], object]) -> bool:
     return True
 
 
-def _path() -> str:
+def python_path() -> str:
+    """PYTHONPATH of a new process that imports the package that is tested."""
     return os.pathsep.join([str(CHECKOUT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])

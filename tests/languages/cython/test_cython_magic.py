@@ -8,10 +8,8 @@ import re
 import subprocess
 import sys
 import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,7 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic as um
-from support import run_cell
+from support import Kernel, open_kernel, run_cell
 
 pytestmark = [
     pytest.mark.cython,
@@ -244,85 +242,53 @@ def test_load_ext_imports_no_cython() -> None:
 
 
 @pytest.fixture(scope="module")
-def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A Jupyter kernel with the extension loaded: a function from code to its messages."""
-    pytest.importorskip("ipykernel", reason="ipykernel is not installed (extra: test)")
+def kernel(tmp_path_factory: pytest.TempPathFactory, shared_cache_folder: Path) -> Iterator[Kernel]:
     folder = tmp_path_factory.mktemp("kernel")
-    with warnings.catch_warnings():
-        # jupyter_client, pyzmq and tornado warn about event loops and paths on some platforms.
-        warnings.simplefilter("ignore")
-        from jupyter_client import KernelManager
-
-        manager = KernelManager()
-        manager.kernel_cmd = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-        environment = {k: v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"}
-        environment |= {"UFUNC_MAGIC_CACHE": str(folder / "cache"), "IPYTHONDIR": str(folder / "ipython")}
-        environment["PYTHONPATH"] = str(Path(um.__file__).parent.parent)
-        manager.start_kernel(cwd=str(folder), env=environment)
-        client = manager.client()
-        client.start_channels()
-        client.wait_for_ready(timeout=300)
-
-        def execute(code: str) -> SimpleNamespace:
-            found = SimpleNamespace(error=None, data=None, stdout="", stderr="")
-
-            def note(message: dict[str, Any]) -> None:
-                content = message["content"]
-                match message["msg_type"]:
-                    case "error":
-                        found.error = content
-                    case "execute_result" | "display_data" | "update_display_data":
-                        found.data = content["data"]
-                    case "stream":
-                        setattr(found, content["name"], getattr(found, content["name"]) + content["text"])
-
-            client.execute_interactive(code, output_hook=note, timeout=300)
-            return found
-
-        execute("%load_ext ufunc_magic\nimport numpy as np")
-        yield execute
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
+    variables = {"UFUNC_MAGIC_CACHE": str(shared_cache_folder), "IPYTHONDIR": str(folder / "ipython")}
+    with open_kernel(folder, **variables) as kernel:
+        yield kernel
 
 
 @pytest.mark.kernel
-def test_kernel_shows_the_table_and_binds_the_names(kernel: Any) -> None:
-    shown = kernel(f"%%cython_ufunc -N 1000\n{LOGIT}")
-    assert (shown.error, shown.stderr) == (None, "")
+def test_kernel_shows_the_table_and_binds_the_names(kernel: Kernel) -> None:
+    shown = kernel.run(f"%%cython_ufunc -N 1000\n{LOGIT}")
+    assert (shown.error, shown.text("stderr")) == (None, "")
     assert "<table" in shown.data["text/html"]
     assert "logit" in shown.data["text/plain"]
-    assert kernel("float(logit(0.5)), twice(3), SIDES").data["text/plain"] == "(0.0, 6, 4)"
+    assert kernel.value("float(logit(0.5)), twice(3), SIDES") == "(0.0, 6, 4)"
 
 
 @pytest.mark.kernel
 @pytest.mark.parametrize("broken", [BROKEN, C_BROKEN], ids=["cython", "c compiler"])
-def test_kernel_shows_an_error_and_not_a_success(kernel: Any, broken: str) -> None:
-    kernel(f"%%cython_ufunc -q\n{LOGIT}")
-    shown = kernel(f"%%cython_ufunc -q\n{broken}")
+def test_kernel_shows_an_error_and_not_a_success(kernel: Kernel, broken: str) -> None:
+    kernel.run(f"%%cython_ufunc -q\n{LOGIT}")
+    shown = kernel.run(f"%%cython_ufunc -q\n{broken}")
+    assert shown.error
     assert shown.error["ename"] == "CompileError"
     assert "Traceback (most recent call last)" not in "\n".join(shown.error["traceback"])
-    assert kernel("'logit' in globals()").data["text/plain"] == "False"
+    assert kernel.value("'logit' in globals()") == "False"
 
 
 @pytest.mark.kernel
-def test_exception_of_an_element_is_shown_with_the_line_of_the_cell(kernel: Any) -> None:
+def test_exception_of_an_element_is_shown_with_the_line_of_the_cell(kernel: Kernel) -> None:
     cell = """%%cython_ufunc -q
 cdef double root(double x) except? -1:
     if x < 0:
         raise ValueError('negative', x)
     return x ** 0.5
 """
-    assert kernel(cell).error is None
-    shown = kernel("root(np.array([4.0, -1.0]))")
+    assert kernel.run(cell).error is None
+    shown = kernel.run("root(np.array([4.0, -1.0]))")
+    assert shown.error
     assert (shown.error["ename"], shown.error["evalue"]) == ("ValueError", "('negative', -1.0)")
     assert re.search(r"root", "\n".join(shown.error["traceback"]))
 
 
 @pytest.mark.kernel
-def test_kernel_survives_many_versions_of_a_cell(kernel: Any) -> None:
+def test_kernel_survives_many_versions_of_a_cell(kernel: Kernel) -> None:
     for n in range(4):
-        kernel(f"%%cython_ufunc -q\ncdef double version(double x):\n    return x + {n}\n\nN = {n}")
-        assert kernel("float(version(0.0)), N").data["text/plain"] == f"({n}.0, {n})"
+        kernel.run(f"%%cython_ufunc -q\ncdef double version(double x):\n    return x + {n}\n\nN = {n}")
+        assert kernel.value("float(version(0.0)), N") == f"({n}.0, {n})"
 
 
 def test_cdef_functions_leave_builtins_and_the_users_names_alone(loaded: InteractiveShell) -> None:
