@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 import re
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -13,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from support import run_python
 
 ROOT = Path(__file__).parents[1] / "ufunc_magic"
 
@@ -429,7 +430,7 @@ def test_the_helper_is_a_program_of_the_standard_library() -> None:
 )
 def test_import_is_light(statement: str, heavy: str) -> None:
     code = f"import sys; {statement}; print(*set({heavy.split()!r}) & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
+    done = run_python(code)
     # IPython imports Matplotlib's and subprocess's parts by itself in some versions: only what is asked for counts.
     assert done.stdout.split() == []
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import ufunc_magic as um
-from support import REPOSITORY
+from support import REPOSITORY, run_python
 from ufunc_magic.__main__ import main
 
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
@@ -54,7 +54,7 @@ def test_names_shared_with_modules_answer_as_the_public_object(first: str, cache
 import ufunc_magic as um
 print(um.cache.path, callable(um.cache.prune), callable(um.compare), callable(um.doctor))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
+    done = run_python(code)
     path, *rest = done.stdout.split()
     assert Path(path).is_relative_to(cache_folder)
     assert rest == ["True"] * 3

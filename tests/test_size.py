@@ -6,6 +6,7 @@ The exceptions are those of today, each with its size: one may become smaller or
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 
 import pytest
@@ -57,6 +58,7 @@ def sizes_of(node: ast.AST) -> Iterator[tuple[str, int]]:
         yield "parameters of a function", len(named) + len(collecting) - (named[:1] in (["self"], ["cls"]))
 
 
+@functools.cache
 def too_large() -> dict[str, dict[str, int]]:
     sizes: dict[str, dict[str, int]] = {kind: {} for kind in LIMITS}
     for path in sorted(PACKAGE.rglob("*.py")):

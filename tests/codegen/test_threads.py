@@ -10,14 +10,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ufunc_magic as um
-from support import run_python
+from support import python_path, run_python
 from ufunc_magic import pipeline as build
 
 pytestmark = pytest.mark.usefixtures("shared_cache")
@@ -261,19 +260,9 @@ with ThreadPoolExecutor({THREADS}) as pool:
 # ---------------------------------------------------------------------------------- forks and pools
 
 
-def script(text: str, *, timeout: float = 120) -> str:
+def script(text: str) -> str:
     """Run a program of a user's; its output."""
-    root = str(Path(__file__).parents[2])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
-    done = subprocess.run(
-        [sys.executable, "-P", "-W", "ignore", "-c", text],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return run_python(text, options=("-W", "ignore")).stdout.strip()
 
 
 FORKS = """
@@ -413,8 +402,7 @@ if __name__ == "__main__":
     print(all(np.array_equal(r, (np.arange(1000.0) + n) ** 2) for n, r in enumerate(found)), caught, back)
 """
     )
-    root = str(Path(__file__).parents[2])
-    environment = {**os.environ, "PYTHONPATH": root, "PYTHONWARNINGS": "ignore"}
+    environment = {**os.environ, "PYTHONPATH": python_path(), "PYTHONWARNINGS": "ignore"}
     command = [sys.executable, str(program), method]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, "True RuntimeError 9.0"), done.stderr

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import ufunc_magic as um
-from support import replace_name
+from support import replace_name, run_python
 from ufunc_magic import store as cache
 from ufunc_magic.compilers import Diagnosis, Finding, diagnose, discovery, doctor
 from ufunc_magic.compilers.doctor import simd_level
@@ -115,7 +113,7 @@ def test_packages_are_listed_without_importing_them(only_path):
 
     assert of(diagnose(), "Packages", "numpy").value == numpy.__version__
     code = "import sys; from ufunc_magic.compilers import diagnose; str(diagnose()); print(*sys.modules)"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    said = run_python(code).stdout.split()
     assert not {"IPython", "cffi", "tree_sitter", "numba", "Cython", "dask", "ziglang"} & set(said)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,6 +14,7 @@ import pytest
 
 pytest.importorskip("Cython")
 
+from support import run_python
 from ufunc_magic.forms import FormRequest, NotPython, PythonForm, namespace, write_forms
 from ufunc_magic.languages.cython.cython_search import Searches
 from ufunc_magic.languages.cython.translate import translate
@@ -1165,7 +1164,7 @@ def test_the_texts_run_without_cython() -> None:
     made = form(cell, name, types)
     hidden = "import sys, math\nsys.modules['cython'] = sys.modules['Cython'] = None\n"
     program = f"{hidden}{made.source}\nprint({name}{inputs})\n"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = run_python(program)
     assert done.stdout.strip() == "4.0"
 
 

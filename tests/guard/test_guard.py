@@ -21,7 +21,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic as um
-from support import CELLS
+from support import CELLS, run_python
 from ufunc_magic.guard import guard_process as process, trial_inputs as inputs
 from ufunc_magic.guard.helper.helper_process import Helper, Ready
 from ufunc_magic.guard.helper.probe import open_watcher
@@ -270,13 +270,7 @@ def test_notes_come_back_from_the_cache(shared_cache_folder: Path) -> None:
     source = "int div2(int a, int b) { return a / b; }"
     first = um.compile_c(source)
     program = f"import ufunc_magic as um; b = um.compile_c({source!r}); print(b.cached, b.notes[0][:10])"
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=Path(um.__file__).parents[1],
-    )
+    done = run_python(program)
     assert done.stdout.split(None, 1) == ["True", first.notes[0][:10] + "\n"]
 
 
@@ -541,13 +535,7 @@ def test_helper_ends_with_its_process_however_that_ends(ending: str) -> None:
         "um.compile_c('double e1(double x) { return x; }', force=True)\n"
         "print(*(c.pid for c in psutil.Process().children()), flush=True)\n" + ending
     )
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", program],
-        capture_output=True,
-        text=True,
-        cwd=Path(um.__file__).parents[1],
-        timeout=300,
-    )
+    done = run_python(program, code=None)
     pids = list(map(int, done.stdout.split()))
     assert pids
     deadline = time.monotonic() + 300
@@ -573,13 +561,7 @@ def test_interrupt_ends_the_trial() -> None:
         "print(time.monotonic() < deadline)\n"
         "print(um.compile_c('double next_(double x) { return x; }').next_(3.0))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", program],
-        capture_output=True,
-        text=True,
-        cwd=Path(um.__file__).parents[1],
-        timeout=300,
-    )
+    done = run_python(program, code=None)
     assert done.stdout.split("\n") == ["interrupted", "True", "3.0", ""], done.stderr
 
 
@@ -593,8 +575,10 @@ def test_child_of_a_fork_has_a_helper_of_its_own() -> None:
         "assert made == 8.0\n"
         "if pid: assert os.waitpid(pid, 0)[1] == 0\n"
     )
-    root = Path(um.__file__).parents[1]
-    subprocess.run([sys.executable, "-P", "-W", "ignore", "-c", program], check=True, cwd=root, timeout=300)
+    run_python(
+        program,
+        options=("-W", "ignore"),
+    )
 
 
 # ---------------------------------------------------------------------------------------------- --sanitize
@@ -725,13 +709,7 @@ def test_a_fault_concerns_its_function(path: Path) -> None:
             built[name]
     # The same again, from the cache: nothing is compiled, and all is said.
     script = f"import ufunc_magic as um; b = um.compile_c({source!r}); print(b.cached, [*b], b.notes, b.diagnostics)"
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", script],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=Path(um.__file__).parents[1],
-    )
+    done = run_python(script)
     assert done.stdout == f"True {[*built]} {built.notes} {built.diagnostics}\n"
 
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 import pickle
 import platform
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +14,7 @@ import psutil
 import pytest
 
 import ufunc_magic as um
-from support import compile_in
+from support import compile_in, run_python
 from ufunc_magic.guard import guard_process as process
 from ufunc_magic.guard.sandbox import OperandMemory, copy, lay_out
 
@@ -175,9 +172,7 @@ def test_sandboxed_cell_from_the_cache_starts_no_process_before_a_call() -> None
         "b = um.compile_c('double once(double x) { return x; }', sandbox=True)\n"
         "print(b.cached, process._helper is None, sum(n.startswith('--sandbox') for n in b.notes), b.once(2.0))\n"
     )
-    command = [sys.executable, "-P", "-c", program]
-    root = Path(um.__file__).parents[1]
-    said = [subprocess.run(command, capture_output=True, text=True, cwd=root, timeout=300).stdout for _ in range(2)]
+    said = [run_python(program, code=None).stdout for _ in range(2)]
     assert said == ["False False 1 2.0\n", "True True 1 2.0\n"]
 
 
@@ -217,13 +212,7 @@ def test_helper_killed_with_its_processes_leaves_none() -> None:
         "print(*(c.pid for c in psutil.Process().children(recursive=True)), flush=True)\n"
         "os.kill(os.getpid(), 9)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", program],
-        capture_output=True,
-        text=True,
-        cwd=Path(um.__file__).parents[1],
-        timeout=300,
-    )
+    done = run_python(program, code=None)
     pids = list(map(int, done.stdout.split()))
     assert len(pids) >= 2, "the helper and the sandbox, at least"
     psutil.wait_procs([psutil.Process(p) for p in pids if psutil.pid_exists(p)], timeout=300)
@@ -240,8 +229,9 @@ def test_child_of_a_fork_has_a_sandbox_of_its_own(made: Any) -> None:
         "assert all(f(float(k)) == 2.0 * k for k in range(100))\n"
         "if pid: assert os.waitpid(pid, 0)[1] == 0\n"
     )
-    subprocess.run(
-        [sys.executable, "-P", "-W", "ignore", "-c", program], check=True, cwd=Path(um.__file__).parents[1], timeout=300
+    run_python(
+        program,
+        options=("-W", "ignore"),
     )
 
 
@@ -254,13 +244,7 @@ def test_interrupt_ends_an_endless_call() -> None:
         "try:\n    f(2e6)\nexcept KeyboardInterrupt:\n    print('interrupted')\n"
         "print(f(2.0))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", program],
-        capture_output=True,
-        text=True,
-        cwd=Path(um.__file__).parents[1],
-        timeout=300,
-    )
+    done = run_python(program, code=None)
     assert done.stdout == "interrupted\n2.0\n", done.stderr
 
 
@@ -272,14 +256,7 @@ def test_pickled_function_stays_in_its_sandbox(made: Any) -> None:
         "print(f(2.0, 3.0))\n"
         "try:\n    f(2e6, 1.0)\nexcept um.CellCrashed:\n    print('crashed')\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", program],
-        input=pickle.dumps(made.mul).hex(),
-        capture_output=True,
-        text=True,
-        cwd=Path(um.__file__).parents[1],
-        timeout=300,
-    )
+    done = run_python(program, code=None, input=pickle.dumps(made.mul).hex().encode())
     assert done.stdout == "6.0\ncrashed\n", done.stderr
 
 
@@ -356,8 +333,7 @@ def test_interrupt_ends_an_endless_launch() -> None:
         "try:\n    b.wait[1, 1](np.zeros(1, 'i4'))\nexcept KeyboardInterrupt:\n    print('interrupted')\n"
         "b.wait[1, 1](np.ones(1, 'i4'))\n"
     )
-    command = [sys.executable, "-P", "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(um.__file__).parents[1], timeout=300)
+    done = run_python(program, code=None)
     assert done.stdout == "interrupted\n", done.stderr
 
 

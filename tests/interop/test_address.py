@@ -7,8 +7,6 @@ import gc
 import importlib.util
 import math
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import run_python
 from ufunc_magic.interop.hosts import address, ctypes_function, lowlevel, prototype
 
 needs_scipy = pytest.mark.skipif(not importlib.util.find_spec("scipy"), reason="SciPy is not installed (extra: test)")
@@ -244,9 +243,7 @@ def test_a_travelled_function_has_one_where_it_arrives(shared_cache: None, tmp_p
         "import pickle, sys\nfrom ufunc_magic.interop import ctypes_function\n"
         "print(ctypes_function(pickle.load(open(sys.argv[1], 'rb')), 'dd->d')(5, 3))"
     )
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code, str(path)], capture_output=True, text=True, timeout=300, check=True
-    )
+    done = run_python(code, str(path))
     assert done.stdout == "2.0\n"
 
 
@@ -267,7 +264,7 @@ def test_importing_it_loads_no_other_library() -> None:
         "import sys, ufunc_magic.interop as i; i.lowlevel, i.asarray\n"
         "print(*{'scipy', 'numba', 'cupy', 'torch', 'cffi'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=300, check=True)
+    done = run_python(code)
     assert done.stdout.split() == []
 
 

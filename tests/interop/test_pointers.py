@@ -10,8 +10,6 @@ import ctypes
 import gc
 import importlib.util
 import itertools
-import subprocess
-import sys
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +18,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from support import replace_name
+from support import replace_name, run_python
 from ufunc_magic.interop.arrays import asarray, ascapsule, pointer
 from ufunc_magic.languages.cuda.device import driver
 from ufunc_magic.model import ToolchainError
@@ -609,7 +607,7 @@ def test_capsules_that_are_left_at_the_end_do_no_harm() -> None:
         "sys.kept.append(sys.kept)\n"
         "print('end')"
     )
-    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=300, check=True)
+    done = run_python(code)
     assert (done.stdout, done.stderr) == ("end\n", "")
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import linecache
 import pickle
-import subprocess
-import sys
 import traceback
 from typing import Any
 
@@ -14,6 +12,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic as um
+from support import run_python
 from ufunc_magic.model import CellPlace, Diagnostic, ObjectCode, Target, line_mark
 from ufunc_magic.notebook.magics import first_line_of
 
@@ -224,7 +223,7 @@ def test_another_session_finds_the_cell_in_the_cache_and_says_its_own_lines(load
         "except ValueError: print(b.cached, traceback.format_exc().splitlines()[-3:])"
     )
     # -P: the package that the tests import, not the one of the working folder, whose cells are others in the cache.
-    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
+    done = run_python(program)
     assert done.stdout.startswith("True ")
     assert 'File "<cython>", line 3' in done.stdout
     assert "raise ValueError(y)" in done.stdout

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 import platform
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from support import compile_in
+from support import compile_in, run_python
 from ufunc_magic.model import UnboundFunction
 from ufunc_magic.runtime import Build, PlainFunction
 
@@ -310,8 +309,7 @@ def test_interrupt_ends_an_endless_plain_function() -> None:
         "try:\n    f(np.zeros(1, 'l'), f.ffi.NULL)\nexcept KeyboardInterrupt:\n    print('interrupted')\n"
         "print(f(np.ones(1, 'l'), f.ffi.NULL))\n"
     )
-    command = [sys.executable, "-P", "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(um.__file__).parents[1], timeout=300)
+    done = run_python(program, code=None)
     assert done.stdout == "interrupted\n1\n", done.stderr
 
 

@@ -374,7 +374,7 @@ class TestProcesses:
         script = (
             head + "for n in range(3):\n    try: b.f(1.0)\n    except um.CellCrashed: print('contained')\nprint('end')"
         )
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+        done = run_python(script, code=None)
         assert "corrupted the heap" in done.stderr or done.stdout.split() == ["contained"] * 3 + ["end"]
 
     def test_a_child_process_is_contained_and_stopped_too(self) -> None:
@@ -426,39 +426,48 @@ STOPPED = {
 }
 
 
-@pytest.mark.usefixtures("shared_cache")
-@pytest.mark.parametrize(
-    ("call", "parallel"),
-    [
-        pytest.param(call, parallel, marks=pytest.mark.slow if parallel and n > 1 else ())
-        for n, call in enumerate(STOPPED)
-        for parallel in (0, 2)
-    ],
-)
-def test_stop_leaves_an_element_that_never_ends(call: str, parallel: int) -> None:
+def stop_calls(calls: dict[str, str], *, parallel: int) -> dict[str, list[str]]:
+    """Run calls that never end in one process, stop each of them twice, and call the function once more."""
     options = {"parallel": parallel} if parallel else {}
-    script = f"""
-import os, signal, subprocess
-import numpy as np
-import ufunc_magic as um
-b = um.compile_c({ENDLESS!r}, guard=False, **{options})
-x = np.arange(100_000.0)
-b.hang(x, -1.0)
-wait = "sleep 0.3"
-if {call == "others' handler"} and os.path.exists("/proc/self/stat"):  # which is noticed after 30 ms of computing
-    wait = "until [ $(awk '{{{{print $14 + $15}}}}' /proc/{{pid}}/stat) -ge {{ticks}} ]; do sleep 0.02; done"
-for _ in range(2):
-    try:
-        ticks = int(100 * sum(os.times()[:2])) + 20
-        said = wait.format(pid=os.getpid(), ticks=ticks)
-        subprocess.Popen(["sh", "-c", f"{{said}}; kill -INT {{os.getpid()}}"])
-        {STOPPED[call]}
-    except KeyboardInterrupt:
-        print("stopped")
-print(b.hang(x, -1.0).sum() == x.sum())
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert (done.stdout.split(), done.stderr) == (["stopped", "stopped", "True"], "")
+    done = run(
+        f"""
+        import subprocess
+        b = um.compile_c({ENDLESS!r}, guard=False, **{options})
+        x = np.arange(100_000.0)
+        total = x.sum()
+        b.hang(x, -1.0)
+        for name, call in {calls}.items():
+            print(name, end="")
+            x = np.arange(100_000.0)
+            wait = "sleep 0.3"
+            if name == "others' handler" and os.path.exists("/proc/self/stat"):  # noticed after 30 ms of computing
+                wait = "until [ $(awk '{{print $14 + $15}}' /proc/PID/stat) -ge TICKS ]; do sleep 0.02; done"
+            for _ in range(2):
+                try:
+                    ticks = int(100 * sum(os.times()[:2])) + 20
+                    words = wait.replace("PID", str(os.getpid())).replace("TICKS", str(ticks))
+                    subprocess.Popen(["sh", "-c", f"{{words}}; kill -INT {{os.getpid()}}"])
+                    eval(call)
+                except KeyboardInterrupt:
+                    print("|stopped", end="")
+            print("|", b.hang(np.arange(100_000.0), -1.0).sum() == total, sep="", flush=True)
+        """
+    )
+    assert done.stderr == ""
+    return {name: words for name, *words in (line.split("|") for line in done.stdout.splitlines())}
+
+
+@pytest.mark.usefixtures("shared_cache")
+@pytest.mark.parametrize("parallel", [0, pytest.param(2, marks=pytest.mark.slow)])
+def test_stop_leaves_an_element_that_never_ends(parallel: int) -> None:
+    # The last one changes what hears the signal.
+    assert stop_calls(STOPPED, parallel=parallel) == {key: ["stopped", "stopped", "True"] for key in STOPPED}
+
+
+@pytest.mark.usefixtures("shared_cache")
+def test_stop_leaves_an_element_of_a_loop_with_threads() -> None:
+    calls = {name: STOPPED[name] for name in ("scalar", "array")}
+    assert stop_calls(calls, parallel=2) == {key: ["stopped", "stopped", "True"] for key in calls}
 
 
 @pytest.mark.usefixtures("shared_cache")

@@ -8,7 +8,6 @@ import gc
 import inspect
 import os
 import pickle
-import subprocess
 import sys
 import weakref
 from fractions import Fraction
@@ -19,7 +18,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from support import compile_in
+from support import compile_in, run_python
 
 pytest.importorskip("Cython", reason="Cython is not installed (extra: cython)")
 pytestmark = pytest.mark.cython
@@ -306,7 +305,7 @@ def test_it_travels(cell: Any) -> None:
     assert pickle.loads(pickle.dumps(area)) is um.loads(um.dumps(area)) is copy.deepcopy(area) is area
     script = "import sys, pickle; f = pickle.load(sys.stdin.buffer); print(f(2, height=3), f.reduce([2.0, 5.0]))"
     for payload in (pickle.dumps(area), cloudpickle.dumps(area)):
-        done = subprocess.run([sys.executable, "-c", script], input=payload, capture_output=True, check=True)
+        done = run_python(script, input=payload)
         assert done.stdout.split() == [b"6.0", b"10.0"]
 
 
@@ -359,7 +358,7 @@ try:
 except KeyboardInterrupt:
     print("stopped")
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    done = run_python(script, code=None)
     assert done.stdout.strip() == "stopped", done.stderr
 
 

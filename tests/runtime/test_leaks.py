@@ -11,9 +11,10 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
+
+from support import python_path
 
 pytest.importorskip("psutil", reason="psutil is not installed (comes with ipykernel)")
 pytestmark = pytest.mark.slow
@@ -61,8 +62,7 @@ class Growth:
 def growth(script: str) -> Growth:
     """Run a script that calls ``repeated``, in a process of its own."""
     command = [sys.executable, "-P", "-c", PRELUDE + script]
-    root = str(Path(__file__).parents[2])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
+    environment = {**os.environ, "PYTHONPATH": python_path()}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1500, check=False)
     assert done.returncode == 0, done.stderr
     before, after = json.loads(done.stdout.splitlines()[-1])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ufunc_magic as um
-from support import replace_name
+from support import replace_name, run_python
 from ufunc_magic import store as cache
 from ufunc_magic.model import ObjectCode, Target, TargetError
 from ufunc_magic.runtime import loader
@@ -94,9 +94,8 @@ def test_altered_code_in_the_cache_is_never_opened(made: ObjectCode) -> None:
         path.unlink()  # it is open in this process: a new file, not a shorter mapping
         path.write_bytes(cut)
     script = f"import ufunc_magic as um; print(um.compile_c({source!r}).half(3.0))"
-    import subprocess
 
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = run_python(script)
     assert done.stdout == "1.5\n"
 
 

@@ -15,7 +15,6 @@ import os
 import pickle
 import platform
 import struct
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -29,7 +28,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import ufunc_magic as um
-from support import run_bare
+from support import run_bare, run_python
 from ufunc_magic import __main__, runtime, serialize as door
 from ufunc_magic.model import ObjectCode, OptionError, SignatureError, TargetError, pack, unpack
 from ufunc_magic.model.object_code import FORMAT_VERSION
@@ -405,14 +404,7 @@ unwanted = "numba llvmlite Cython dask distributed subprocess tree_sitter tree_s
 compiling = {n for n in ours if n.split(".")[1] in ("toolchain", "compilers", "backends", "build", "nvrtc")}
 print(sorted(names & set(unwanted.split())), sorted(compiling))
 """
-    ran = subprocess.run(
-        [sys.executable, "-c", script],
-        input=data.hex(),
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PATH": "", "UFUNC_MAGIC_CACHE": str(tmp_path / "worker")},
-    )
+    ran = run_python(script, input=data.hex().encode(), PATH="", UFUNC_MAGIC_CACHE=str(tmp_path / "worker"))
     assert ran.stdout.strip() == "[] []"
 
 
@@ -550,10 +542,8 @@ if __name__ == "__main__":
     print(joblib.Parallel(n_jobs=2)(joblib.delayed(f)(float(x)) for x in (0, 0)))
     print(joblib.hash(f) == joblib.hash(pickle.loads(pickle.dumps(f))))
 """
-    ran = subprocess.run(
-        [sys.executable, "-c", script], input=pickle.dumps(built().twice), capture_output=True, check=True
-    )
-    assert ran.stdout.decode().replace("np.float64(2.0)", "2.0") == "[2.0, 2.0]\nTrue\n"
+    ran = run_python(script, input=pickle.dumps(built().twice))
+    assert ran.stdout.replace("np.float64(2.0)", "2.0") == "[2.0, 2.0]\nTrue\n"
 
 
 def test_token_of_dask_is_the_same_in_every_process(tmp_path: Path) -> None:
@@ -561,18 +551,12 @@ def test_token_of_dask_is_the_same_in_every_process(tmp_path: Path) -> None:
     made = built()
     found = {name: tokens.tokenize(f) for name, f in made.items()} | {"": tokens.tokenize(made)}
     assert len(set(found.values())) == 7
-    ran = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import sys, pickle; from dask.tokenize import tokenize; b = pickle.load(sys.stdin.buffer);"
-            "print({n: tokenize(f) for n, f in b.items()} | {'': tokenize(b)})",
-        ],
+    ran = run_python(
+        "import sys, pickle; from dask.tokenize import tokenize; b = pickle.load(sys.stdin.buffer);"
+        "print({n: tokenize(f) for n, f in b.items()} | {'': tokenize(b)})",
         input=pickle.dumps(made),
-        capture_output=True,
-        check=True,
     )
-    assert ran.stdout.decode().strip() == str(found)
+    assert ran.stdout.strip() == str(found)
 
 
 # Cython modules.

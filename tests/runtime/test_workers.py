@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import run_python
 
 # They take seconds to import, which those who run other tests need not wait for.
 pytestmark = [
@@ -274,6 +275,5 @@ call = ray.remote(lambda g, x: float(g(x)))
 print(ray.get(call.remote(f, 0.0)))
 ray.shutdown()
 """
-    command = [sys.executable, "-c", script]
-    ran = subprocess.run(command, input=pickle.dumps(built().wave), capture_output=True, check=True)
-    assert ran.stdout.decode().splitlines()[-1] == "2.0"
+    ran = run_python(script, input=pickle.dumps(built().wave))
+    assert ran.stdout.splitlines()[-1] == "2.0"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import pickle
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import run_python
 from ufunc_magic import compilers
 from ufunc_magic.model import unpack
 from ufunc_magic.runtime import load
@@ -183,9 +182,7 @@ def test_another_process_finds_either_object() -> None:
     """
 
     def elsewhere() -> str:
-        ran = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True
-        )
+        ran = run_python(textwrap.dedent(script))
         return ran.stdout.strip()
 
     assert elsewhere() == "False native 90"

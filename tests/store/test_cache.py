@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from support import run_python
 from ufunc_magic.model import CacheError
 from ufunc_magic.store import Cache, CacheWarning, Entry, atomic_file as sealed, default, key, paths as folders
 
@@ -310,7 +311,7 @@ def test_a_kill_at_any_step_of_publishing_leaves_all_or_nothing(tmp_path):
     while killed == -signal.SIGKILL:
         step += 1
         folder = tmp_path / f"step{step}" / "c"
-        killed = subprocess.run([sys.executable, "-c", KILLED, str(folder), str(step)], check=False).returncode
+        killed = run_python(KILLED, str(folder), str(step), code=None).returncode
         store = Cache(folder)
         found = store.get(K)
         assert found is None or found.code == b"x" * 50000

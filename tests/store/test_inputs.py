@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 
 import ufunc_magic as um
+from support import run_python
 from ufunc_magic import pipeline, store
 from ufunc_magic.languages import c
 from ufunc_magic.model import FilesRead, make_options
@@ -457,7 +457,7 @@ def test_two_processes_share_the_records() -> None:
     program = f"import ufunc_magic as um\nb = um.compile_c({CELL!r}, guard=False)\nprint(b['f'](0.0), b.cached)"
 
     def other() -> str:
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=True)
+        done = run_python(program)
         return done.stdout.strip()
 
     assert other() == "1.0 False"

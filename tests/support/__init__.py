@@ -25,5 +25,10 @@ from .cell_files import (
 from .clocks import FakeClock as FakeClock
 from .comparisons import compare as compare
 from .names import replace_name as replace_name
-from .programs import run_bare as run_bare, run_python as run_python, wait_until as wait_until
+from .programs import (
+    python_path as python_path,
+    run_bare as run_bare,
+    run_python as run_python,
+    wait_until as wait_until,
+)
 from .shells import Kernel as Kernel, open_kernel as open_kernel, run_cell as run_cell

@@ -299,6 +299,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         return self._cell(line, cell, language="cuda")
 
     def _cell(self, line: str, cell: str | None, *, language: str) -> Report | None:
+        __tracebackhide__ = True
         if cell is None:
             self._explain(line, language)
             return None

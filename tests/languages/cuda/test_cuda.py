@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from support import REPOSITORY, replace_name
+from support import replace_name, run_python
 from ufunc_magic import pipeline as build
 from ufunc_magic.bench import cell_report, compare_request
 from ufunc_magic.bench.candidates import Candidate
@@ -819,17 +818,8 @@ def test_another_process_needs_no_compiler_and_nothing_of_cuda(shared_cache_fold
         f"b = um.compile_cuda({source!r}, device='cpu')\n"
         "print(b.cached, b.f.types, sorted({'cupy', 'cuda.bindings', 'numba', 'tree_sitter'} & set(sys.modules)))"
     )
-    environment = {"PATH": "/usr/bin:/bin", "UFUNC_MAGIC_CACHE": str(shared_cache_folder)}
     said = [
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=300,
-            cwd=REPOSITORY,
-        ).stdout.strip()
+        run_python(code, PATH="/usr/bin:/bin", UFUNC_MAGIC_CACHE=str(shared_cache_folder)).stdout.strip()
         for _ in range(2)
     ]
     assert said[0].startswith("False ['f->f']")

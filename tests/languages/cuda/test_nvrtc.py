@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from support import CELLS
+from support import CELLS, run_python
 from ufunc_magic.languages.cuda import nvrtc
 from ufunc_magic.languages.cuda.nvrtc import (
     device_headers as headers,
@@ -83,7 +82,7 @@ def refusal(source: str, **options: Any) -> CompileError:
 
 def test_importing_the_package_imports_nothing_of_cuda() -> None:
     code = "import sys, ufunc_magic.languages.cuda.nvrtc; print([m for m in sys.modules if m.split('.')[0] == 'cuda'])"
-    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=300, check=True)
+    done = run_python(code)
     assert done.stdout.strip() == "[]"
 
 
@@ -680,9 +679,7 @@ def test_another_process_finds_the_lto_ir_and_needs_no_compiler(cache_folder: Pa
         "from ufunc_magic.languages.cuda import nvrtc; from ufunc_magic.model.object_code import ObjectCode\n"
         f"print(nvrtc.ltoir(ObjectCode.from_bytes({made.to_bytes()!r})).hex() == {code.hex()!r})"
     )
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", program_text], capture_output=True, text=True, timeout=300, check=False
-    )
+    done = run_python(program_text, code=None)
     assert (done.stdout.strip(), done.stderr) == ("True", "")
 
 

@@ -26,7 +26,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from support import CELLS, catch_message, check_expectation, list_loops, read_header
+from support import CELLS, catch_message, check_expectation, list_loops, python_path, read_header
 from ufunc_magic.model import Options
 from ufunc_magic.runtime import ufunc_of
 
@@ -384,7 +384,7 @@ def counter():
 
 def _in_new_process(script: str, **environment: str) -> str:
     # The very package under test, wherever this was started: another copy has other objects.
-    environment = {**os.environ, "PYTHONPATH": str(Path(um.__file__).parent.parent), **environment}
+    environment = {**os.environ, "PYTHONPATH": python_path(), **environment}
     done = subprocess.run(
         [sys.executable, "-P", "-c", script], env=environment, capture_output=True, text=True, check=False
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import ufunc_magic as um
+from support import python_path
 
 pytestmark = [
     pytest.mark.cython,
@@ -60,7 +60,7 @@ print(json.dumps({"run": result.testsRun, "skipped": len(result.skipped), "faile
 
 def test_cythons_tests_of_its_magic_pass_but_for_deliberate_differences(tmp_path: Path) -> None:
     folders = {f"{name}DIR": str(tmp_path / name.lower()) for name in ("IPYTHON", "JUPYTER_CONFIG_", "CYTHON_CACHE_")}
-    environment = {**os.environ, **folders, "PYTHONPATH": str(Path(um.__file__).parent.parent)}
+    environment = {**os.environ, **folders, "PYTHONPATH": python_path()}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
     )

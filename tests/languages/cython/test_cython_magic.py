@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic as um
-from support import Kernel, open_kernel, run_cell
+from support import Kernel, open_kernel, run_cell, run_python
 
 pytestmark = [
     pytest.mark.cython,
@@ -224,8 +223,7 @@ shell.run_cell_magic("cython", "", "def f(x): return 2*x")
 shell.run_cell_magic("cython_ufunc", "-q", {LOGIT + "# again"!r})
 print("values", shell.user_ns["f"](4), shell.user_ns["logit"](0.5), shell.user_ns["twice"](2))
 """
-    environment = {**os.environ, "PYTHONPATH": str(Path(um.__file__).parent.parent)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    done = run_python(code, code=None)
     assert "values 8 0.0 4" in done.stdout, done.stderr
 
 
@@ -236,8 +234,7 @@ def test_load_ext_imports_no_cython() -> None:
         "InteractiveShell().run_line_magic('load_ext', 'ufunc_magic')\n"
         "print([m for m in sys.modules if 'ython.' in m and m.startswith('Cython')])"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(um.__file__).parent.parent)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    done = run_python(code)
     assert done.stdout.split() == ["[]"]
 
 

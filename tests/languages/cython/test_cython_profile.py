@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import sysconfig
 from pathlib import Path
 
 import pytest
 
 import ufunc_magic as um
+from support import run_python
 from ufunc_magic import compilers
 from ufunc_magic.languages.cython import pgo as profile
 from ufunc_magic.model import ToolchainError
@@ -52,7 +52,7 @@ def _compile(tool: compilers.Toolchain, output: Path, *more: str) -> str:
 def _run(output: Path) -> list[str]:
     """The words that the module writes when it is imported in a process of its own."""
     program = profile.run_module_text(output, module="_ufm_0")
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=True)
+    done = run_python(program)
     return done.stdout.split()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 import ufunc_magic as um
+from support import run_python
 from ufunc_magic import compilers
 from ufunc_magic.languages.cython import cython_settings as settings
 from ufunc_magic.model import TABLE, OptionError, Options, ToolchainError, make_options, refuse, suited
@@ -253,7 +253,7 @@ def test_settings_and_keys_are_read_without_importing_cython() -> None:
         "cython_settings.read('cimport numpy'); cython.key('cimport numpy', options=Options())\n"
         "print(*{'Cython', 'tree_sitter', 'subprocess'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
+    done = run_python(code)
     assert done.stdout.split() == []
 
 
