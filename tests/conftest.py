@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import warnings
 from collections.abc import Iterator
@@ -27,7 +26,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 @pytest.fixture(scope="session")
-def _driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A cache with the driver, SIMD math and what a def is bound as, which take far longer to compile than a cell."""
     folder = tmp_path_factory.mktemp("driver")
     with pytest.MonkeyPatch.context() as patch, contextlib.suppress(um.UfuncMagicError):  # no compiler
@@ -36,7 +35,20 @@ def _driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
         um.compile_c(text, guard=False, time=False)
         with contextlib.suppress(ImportError):  # no Cython
             um.compile_cython("def only_for_its_type(double x):\n    return x\n", guard=False, time=False)
-    return folder
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    before = [path.read_bytes() for path in files]
+    yield folder
+    assert [path.read_bytes() for path in files] == before, "a test wrote into a file of the cache: unlink it first"
+
+
+def _link_tree(source: Path, target: Path) -> None:
+    """A copy of a cache, whose files are those of ``source``: ten times as fast as copies, for thousands of tests."""
+    target.mkdir(0o700)
+    for entry in os.scandir(source):
+        if entry.is_dir():
+            _link_tree(Path(entry.path), target / entry.name)
+        else:
+            os.link(entry.path, target / entry.name)
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +58,7 @@ def cache_folder(_nothing_leaks: None, _driver: Path, tmp_path: Path, monkeypatc
     The leak check stands first, so that it looks after monkeypatch has undone its changes.
     """
     folder = tmp_path / "cache"
-    shutil.copytree(_driver, folder)
+    _link_tree(_driver, folder)
     monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(folder))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     return folder
@@ -56,7 +68,7 @@ def cache_folder(_nothing_leaks: None, _driver: Path, tmp_path: Path, monkeypatc
 def shared_cache_folder(_driver: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One cache for the whole run, with the driver in it; `support.compile_in` and ``shared_cache`` use it."""
     folder = tmp_path_factory.mktemp("shared") / "cache"
-    shutil.copytree(_driver, folder)
+    _link_tree(_driver, folder)
     return folder
 
 

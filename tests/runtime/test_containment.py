@@ -429,6 +429,8 @@ STOPPED = {
 def stop_calls(calls: dict[str, str], *, parallel: int) -> dict[str, list[str]]:
     """Run calls that never end in one process, stop each of them twice, and call the function once more."""
     options = {"parallel": parallel} if parallel else {}
+    # No eval(): Python ends by SIGINT where an interrupt has left one.
+    table = ", ".join(f"{name!r}: lambda: {call}" for name, call in calls.items())
     done = run(
         f"""
         import subprocess
@@ -436,7 +438,7 @@ def stop_calls(calls: dict[str, str], *, parallel: int) -> dict[str, list[str]]:
         x = np.arange(100_000.0)
         total = x.sum()
         b.hang(x, -1.0)
-        for name, call in {calls}.items():
+        for name, call in {{{table}}}.items():
             print(name, end="")
             x = np.arange(100_000.0)
             wait = "sleep 0.3"
@@ -447,7 +449,7 @@ def stop_calls(calls: dict[str, str], *, parallel: int) -> dict[str, list[str]]:
                     ticks = int(100 * sum(os.times()[:2])) + 20
                     words = wait.replace("PID", str(os.getpid())).replace("TICKS", str(ticks))
                     subprocess.Popen(["sh", "-c", f"{{words}}; kill -INT {{os.getpid()}}"])
-                    eval(call)
+                    call()
                 except KeyboardInterrupt:
                     print("|stopped", end="")
             print("|", b.hang(np.arange(100_000.0), -1.0).sum() == total, sep="", flush=True)
