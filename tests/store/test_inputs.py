@@ -454,7 +454,8 @@ def test_read_only_cache_serves_headers_that_are_unchanged(tmp_path: Path, monke
 
 @needs_gcc
 def test_two_processes_share_the_records() -> None:
-    program = f"import ufunc_magic as um\nb = um.compile_c({CELL!r}, guard=False)\nprint(b['f'](0.0), b.cached)"
+    program = f"import os; os.chdir({os.getcwd()!r}); import ufunc_magic as um\n"
+    program += f"b = um.compile_c({CELL!r}, guard=False)\nprint(b['f'](0.0), b.cached)"
 
     def other() -> str:
         done = run_python(program)
