@@ -114,7 +114,7 @@ def test_a_line_of_the_table_is_all_that_a_function_needs(monkeypatch: pytest.Mo
         form = forms.write(lower(text), signature=signature, unit=unit)
         assert isinstance(form, forms.PythonForm)
         assert form.source == "def f(x, y):\n    return y * (1 / (1 + math.exp(-x)))\n"
-        assert unit.functions[0].pure
+        assert unit.functions[0].body.pure
         assert ir.is_declared_by("sigmoidf", "math.h")
     finally:
         math_function.cache_clear()

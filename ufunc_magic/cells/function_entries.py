@@ -125,9 +125,6 @@ def ufunc_entry(
     cautious: bool,
     notes: Sequence[str] = (),
     effects: Sequence[str] = (),
-    calls: tuple[str, ...] = (),
-    records: tuple[str, ...] = (),
-    is_def: bool = False,
 ) -> CellFunction:
     """A ufunc; ``notes`` stand behind those of the signature, and the rest is as in `CellFunction`."""
     function = signature.function
@@ -149,9 +146,6 @@ def ufunc_entry(
         timed=timed if signature.inputs else (),
         cautious=cautious,
         effects=tuple(effects),
-        calls=calls,
-        records=records,
-        is_def=is_def,
         **_texts(form),
     )
 
@@ -164,9 +158,6 @@ def native_entry(
     parameters: Sequence[str],
     declaration: str = "",
     reason: tuple[str, str] = ("", ""),
-    calls: tuple[str, ...] = (),
-    prototype: tuple[str, ...] = (),
-    instance: str = "",
 ) -> CellFunction:
     """A function that is called as it is, the one at ``index`` of the object's table: through cffi where it has a
     ``declaration`` and a ``reason`` (with what to do about it) to be no ufunc, else a kernel."""
@@ -181,9 +172,6 @@ def native_entry(
         source=function.text,
         line=function.line,
         reason=f"{why} ({remedy})" if remedy else why,
-        calls=calls,
-        prototype=prototype,
-        instance=instance,
     )
 
 
@@ -262,8 +250,6 @@ def c_ufunc_entries(
     *,
     without: Collection[str] = (),
     remedy: str | None = ", or --types",
-    calls: Mapping[str, tuple[str, ...]] | None = None,
-    records: Mapping[str, tuple[str, ...]] | None = None,
 ) -> list[CellFunction]:
     """One ufunc for each name but those ``without``.
 
@@ -287,6 +273,7 @@ def c_ufunc_entries(
             notes += narrow(name, loops[name], remedy=remedy)
         if effects:
             notes.append(f"{name} calls {effects[0]}, so the report does not call or time it.")
+        body = function.body
         # On just any value it may take for ever, or read past a table.
         table = "[" in function.text.partition("{")[2] and not signature.core
         entries.append(
@@ -295,11 +282,9 @@ def c_ufunc_entries(
                 loops[name],
                 form=form,
                 timed=() if effects else numbers[id(signature)],
-                cautious=(function.loops and not signature.core) or function.recursive or not function.pure or table,
+                cautious=(body.loops and not signature.core) or body.recursive or not body.pure or table,
                 notes=notes,
                 effects=effects,
-                calls=(calls or {}).get(name, ()),
-                records=(records or {}).get(name, ()),
             )
         )
     return entries

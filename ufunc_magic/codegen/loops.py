@@ -62,7 +62,10 @@ def _clone_words(instance: Instance, math: VectorMath) -> dict[str, str]:
     runs on.  Units that are compiled with ``__UFM_ONE_TARGET`` have one target and no clones.
     """
     function = instance.signature.function
-    small = function.size <= (_INLINE_NODES if instance.loops else _INLINE_STRAIGHT_NODES) and not function.recursive
+    small = (
+        function.body.size <= (_INLINE_NODES if instance.loops else _INLINE_STRAIGHT_NODES)
+        and not function.body.recursive
+    )
     words = {
         "clones": "__UFM_CLONES" if instance.calls.isdisjoint(math.functions) else "__UFM_CLONES_MATH",
         "clones_fma": "__UFM_CLONES_FMA",
@@ -135,7 +138,9 @@ def _elementwise(
     # SIMD math differs from scalar libm in the last bit.  A value must not depend on its place in the array, so the
     # tail goes through a whole vector too, if computing a copy more has no effect.
     records = instance.signature.has_records
-    padded = function.pure and not records and not function.loops and not instance.calls.isdisjoint(math.functions)
+    padded = (
+        function.body.pure and not records and not function.body.loops and not instance.calls.isdisjoint(math.functions)
+    )
     # 16 elements of four bytes and more fill whole vectors of every width; narrow ones take 64.
     pad = "(" + " && ".join(f"sizeof({v.t}) >= 4" for v in both) + " ? 16 : 64)" if padded else "1"
     locals_ = partial(_local_variables, inputs, outputs)
@@ -151,7 +156,7 @@ def _elementwise(
         and not checked
         and not instance.signature.has_records
         and not instance.loops
-        and function.size <= _DIRECT_NODES
+        and function.body.size <= _DIRECT_NODES
     )
     loads = [f"const {v.t} __ufm_v{v.n} = *(const {v.t} *)({place.format(n=v.n)});" for v in inputs]
     stores = [f"*({v.t} *)({place.format(n=v.n)}) = __ufm_r{v.output};" for v in outputs]
@@ -220,7 +225,7 @@ def is_leaf(instance: Instance) -> bool:
     One that calls something would have to save them all itself.  One with a state is called where the ufunc has it: the
     object that is made first has no such forms.
     """
-    small = instance.signature.function.size <= _LEAF_NODES and not instance.loops
+    small = instance.signature.function.body.size <= _LEAF_NODES and not instance.loops
     return instance.leaf and small and instance.signature.nout == 1 and has_scalar(instance)
 
 

@@ -53,7 +53,7 @@ class Translation:
 
         It depends on the cell alone, so that every machine makes the same object of it.
         """
-        much = sum(_LOOP_NODES + i.signature.function.size for i in self.instances) // _PART_NODES
+        much = sum(_LOOP_NODES + i.signature.function.body.size for i in self.instances) // _PART_NODES
         if not much or len(self.instances) < 2:
             return 0
         # The same number on every machine.
@@ -260,13 +260,15 @@ def instances(signatures: Sequence[Signature], unit: Unit, *, options: Options) 
     """The loops of a cell: one for each signature, or of templates and cells in terms of T one for each type."""
     types = types_wanted(options.types)
     loops_of_cell: list[Instance] = []
-    looping = {f.name for f in unit.functions if f.loops}
+    looping = {f.name for f in unit.functions if f.body.loops}
     own = {f.name for f in unit.functions}
     for signature in signatures:
         calls = reached(signature.function, unit)
-        loops = signature.function.loops or not looping.isdisjoint(calls)
+        loops = signature.function.body.loops or not looping.isdisjoint(calls)
         outside = {name for name in calls - own if name.removesuffix("f") not in calls - {name}}
-        common = Instance(signature, calls=calls, loops=loops, leaf=signature.function.pure and outside <= INSTRUCTIONS)
+        common = Instance(
+            signature, calls=calls, loops=loops, leaf=signature.function.body.pure and outside <= INSTRUCTIONS
+        )
         if signature.function.template:
             loops_of_cell += [replace(common, type=t) for t in types or types_wanted("f4,f8")]
         elif types and in_terms_of_t(unit):
@@ -284,7 +286,7 @@ def prefix_of(kind: NumberType) -> str:
 def reached(function: Function, unit: Unit) -> frozenset[str]:
     """Everything ``function`` calls, through the cell's own functions too; with T, float's variants as well."""
     names: set[str] = set()
-    pending = set(function.calls)
+    pending = set(function.body.calls)
     while pending:
         name = pending.pop()
         names.add(name)

@@ -58,6 +58,7 @@ from .signature import (
     MAX_OPERANDS as MAX_OPERANDS,
     RECORD as RECORD,
     TYPES as TYPES,
+    BodyFacts as BodyFacts,
     ConstReferenceParameter as ConstReferenceParameter,
     Function as Function,
     Member as Member,

@@ -211,6 +211,31 @@ class ConstReferenceParameter(Parameter):
 
 
 @dataclass(frozen=True)
+class BodyFacts:
+    """The facts about a function's body that decide how its loops are compiled and called.
+
+    Attributes
+    ----------
+    calls : frozenset of str
+        Names called, the cell's own functions included.
+    loops : bool
+        It holds a loop or goto.
+    pure : bool
+        Judging from its text, it depends on its arguments only and has no side effects: no statics, no globals written,
+        no calls but to libm and to pure functions of the cell.
+    size : int
+        Syntax nodes, functions of the cell it calls included: a measure for inlining.
+    recursive : bool
+    """
+
+    calls: frozenset[str] = frozenset()
+    loops: bool = False
+    pure: bool = False
+    size: int = 0
+    recursive: bool = False
+
+
+@dataclass(frozen=True)
 class Function:
     """One function definition of a cell.
 
@@ -237,16 +262,7 @@ class Function:
         Enclosing C++ namespaces.
     qualifiers : frozenset of str
         ``__device__``, ``__host__``, ``__global__`` and ``extern "C"``, if they are there.
-    calls : frozenset of str
-        Names called in the body, the cell's own functions included.
-    loops : bool
-        The body holds a loop or goto.
-    pure : bool
-        Judging from its text, the function depends on its arguments only and has no side effects:
-        no statics, no globals written, no calls but to libm and to pure functions of the cell.
-    size : int
-        Syntax nodes of the body, functions of the cell it calls included: a measure for inlining.
-    recursive : bool
+    body : BodyFacts
     external : bool
         It is only declared: a library has its body.
     """
@@ -265,11 +281,7 @@ class Function:
     template: tuple[str, ...] = ()
     scope: tuple[str, ...] = ()
     qualifiers: frozenset[str] = frozenset()
-    calls: frozenset[str] = frozenset()
-    loops: bool = False
-    pure: bool = False
-    size: int = 0
-    recursive: bool = False
+    body: BodyFacts = BodyFacts()
     external: bool = False
 
 
@@ -321,7 +333,7 @@ class Unit:
     @cached_property
     def calls_by_function(self) -> dict[str, frozenset[str]]:
         """Name of each function -> what it calls; computed once, for there may be thousands."""
-        return {f.name: f.calls for f in self.functions}
+        return {f.name: f.body.calls for f in self.functions}
 
 
 @dataclass(frozen=True)

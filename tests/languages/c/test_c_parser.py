@@ -398,7 +398,7 @@ def test_purity_is_judged_from_text(body: str) -> None:
     static double prints(double x) {{ printf("%g", x); return x; }}
     double f(double x) {{ {body} }}
     """
-    assert as_compiled(text, cplus="::" in body)[0].functions[-1].pure is PURE[body]
+    assert as_compiled(text, cplus="::" in body)[0].functions[-1].body.pure is PURE[body]
 
 
 def test_loops_recursion_calls_and_size_are_counted() -> None:
@@ -411,12 +411,12 @@ def test_loops_recursion_calls_and_size_are_counted() -> None:
     int jump(int n) { again: if (n-- > 0) goto again; return n; }
     """
     g, f, fib, even, odd, jump = parse(text).functions
-    assert [x.loops for x in (g, f, fib, even, odd, jump)] == [False, True, False, False, False, True]
-    assert [x.recursive for x in (g, f, fib, even, odd, jump)] == [False, False, True, True, True, False]
-    assert f.calls == {"g", "sin"}
+    assert [x.body.loops for x in (g, f, fib, even, odd, jump)] == [False, True, False, False, False, True]
+    assert [x.body.recursive for x in (g, f, fib, even, odd, jump)] == [False, False, True, True, True, False]
+    assert f.body.calls == {"g", "sin"}
     alone = parse(text.replace("static double g(double x) { return x * x; }", "")).functions[0]
-    assert f.size == alone.size + g.size
-    assert even.size == odd.size
+    assert f.body.size == alone.body.size + g.body.size
+    assert even.body.size == odd.body.size
 
 
 # -- the unit

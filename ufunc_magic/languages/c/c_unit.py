@@ -251,8 +251,9 @@ def _describe(planned: CellBuild, plan: cells.UnitPlan, compiled: _Compiled) -> 
         reading.unit,
         without=refused,
         remedy=None if options.wrap else ", or --types",
-        records=codegen.read_records(compiled.code, translation),
     )
+    records = codegen.read_records(compiled.code, translation)
+    functions = [replace(f, records=records.get(f.name, ())) for f in functions]
     needs_types = reading.plain or reading.of_structures
     types_text = type_definitions(reading.tree, cplus=options.cplus) if needs_types else ""
     functions += plain_functions.entries(reading.plain, types_text)
@@ -303,7 +304,7 @@ def _refused_functions(
         return {place: why for place, why in result.items() if place in ours}
     # The callers of the templates in error; every template where those are unknown.
     names = {place[0] for place in result}
-    while callers := {f.name for f in templates if f.calls & names} - names:
+    while callers := {f.name for f in templates if f.body.calls & names} - names:
         names |= callers
     among = [f for f in templates if f.name in names and _place(f) in ours] or templates
     return {_place(f): errors[0].message for f in among if _place(f) in ours}

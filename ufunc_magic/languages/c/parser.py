@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from ...ir import FunctionIR, Program, find_effects, find_index_bounds, is_pure
-from ...model import Function, Unit
+from ...model import BodyFacts, Function, Unit
 from . import c_text, declarations, intrinsics, line_markers
 from .c_tree import CText, one_at_a_time, readable, text_of, tree
 from .declarations import Declaration
@@ -216,7 +216,7 @@ def _unit(cell: _Cell, tree: CText) -> Unit:
         functions=functions,
         typedefs={name: declared.spelled() for name, declared in cell.types.typedefs.items()},
         names=tuple(cell.names),
-        calls=frozenset().union(*(function.calls for function in functions), c_text.called(bodies)),
+        calls=frozenset().union(*(function.body.calls for function in functions), c_text.called(bodies)),
         identifiers=c_text.words("\n".join(t.decode(errors="replace") for t in texts)) | typed.macros.keys(),
         macros=tuple(typed.macros),
         includes=typed.includes,
@@ -342,8 +342,7 @@ def _read_prototype(cell: _Cell, node: Node, declared: Declaration, place: _Plac
         annotation=annotation or (f"name={other}" if other else ""),
         variadic=head.variadic,
         qualifiers=frozenset({'extern "C"'}) if place.c_linkage else frozenset(),
-        calls=frozenset({name}),
-        pure=_is_pure(name),
+        body=BodyFacts(calls=frozenset({name}), pure=_is_pure(name)),
         external=True,
     )
 
@@ -459,11 +458,13 @@ def _with_effects(cell: _Cell, tree: CText) -> tuple[Function, ...]:
             replace(
                 function,
                 parameters=tuple(parameters),
-                calls=effect.calls,
-                loops=effect.loops,
-                pure=effect.pure,
-                size=_size(node) + sum(sizes[name] for name in effect.reaches - {function.name}),
-                recursive=function.name in effect.reaches,
+                body=BodyFacts(
+                    calls=effect.calls,
+                    loops=effect.loops,
+                    pure=effect.pure,
+                    size=_size(node) + sum(sizes[name] for name in effect.reaches - {function.name}),
+                    recursive=function.name in effect.reaches,
+                ),
             )
         )
     return tuple(functions)

@@ -68,8 +68,9 @@ def called(signature: Signature) -> str:
 def sized(functions: LibraryFunctions, simd: Collection[str]) -> LibraryFunctions:
     """With a size for each: clones of a loop that only calls are of no use but where it calls SIMD math."""
     signatures = tuple(
-        replace(s, function=replace(s.function, size=1 if s.function.name in simd else 1_000_000))
+        replace(s, function=replace(s.function, body=replace(s.function.body, size=size)))
         for s in functions.signatures
+        for size in [1 if s.function.name in simd else 1_000_000]
     )
     return replace(functions, signatures=signatures)
 

@@ -48,7 +48,7 @@ def called_host(unit: Unit) -> dict[str, str]:
     """Names that only functions of the host have and that device code calls, each with one that calls it."""
     device = device_functions(unit)
     names = {f.name for f in host_functions(unit)} - {f.name for f in device}
-    return {called: f.name for f in device for called in sorted(f.calls & names)}
+    return {called: f.name for f in device for called in sorted(f.body.calls & names)}
 
 
 def without_host(source: str, *, unit: Unit | None = None) -> str:
@@ -188,9 +188,9 @@ def without_refused(source: str, diagnostics: Sequence[Diagnostic], *, name: str
         elif not inside:
             outside = True
         refused |= {name: diagnostic for name in inside if name not in refused}
-    while more := {f.name: f for f in functions if f.name not in refused and f.calls & refused.keys()}:
+    while more := {f.name: f for f in functions if f.name not in refused and f.body.calls & refused.keys()}:
         for f in more.values():
-            callee = min(f.calls & refused.keys())
+            callee = min(f.body.calls & refused.keys())
             because = refused[callee]
             refused[f.name] = replace(because, message=f"{f.name} calls {callee}: {because.message}")
     if outside or refused.keys() >= {f.name for f in functions}:

@@ -10,6 +10,7 @@ from ... import cells, codegen, compilers
 from ...cells import Plain
 from ...model import (
     TYPES,
+    BodyFacts,
     CompileError,
     ConstReferenceParameter,
     Diagnostic,
@@ -308,10 +309,14 @@ def _prepared(unit: Unit) -> Unit:
     Lengths are not inferred: a thread's own loop over an array is for kernels to call.
     """
     functions = tuple(
-        replace(f, calls=f.calls | c.stand_for(f.calls), parameters=tuple(replace(p, length="") for p in f.parameters))
+        replace(f, body=_with_libm(f.body), parameters=tuple(replace(p, length="") for p in f.parameters))
         for f in unit.functions
     )
     return replace(unit, functions=functions, calls=unit.calls | c.stand_for(unit.calls))
+
+
+def _with_libm(body: BodyFacts) -> BodyFacts:
+    return replace(body, calls=body.calls | c.stand_for(body.calls))
 
 
 def in_numbas_form(function: Function, *, abi: str) -> bool:
@@ -454,6 +459,6 @@ def unasked(source: str, errors: Sequence[Diagnostic], *, options: Options) -> f
     templates = [f for f in cuda_text.parse(source).functions if f.template and f.name not in known]
     hit = [[f.name for f in templates if f.line <= error.line <= f.end_line] for error in errors]
     unbound = {name for names in hit for name in names} if all(hit) else set()
-    while callers := {f.name for f in templates if f.calls & unbound} - unbound:
+    while callers := {f.name for f in templates if f.body.calls & unbound} - unbound:
         unbound |= callers
     return frozenset(unbound)

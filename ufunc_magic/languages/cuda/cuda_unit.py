@@ -460,8 +460,8 @@ def _entries(
         reading.unit,
         without=foreign,
         remedy=None,
-        calls={name: _calls(ls, translation) for name, ls in loops.items()},
     )
+    functions = [replace(f, calls=_calls(loops[f.name], translation)) for f in functions]
     notes = [*reading.roles.notes, *_narrow(functions)]
     notes += [f"{name} is not bound: the type of an operand is none of NumPy's" for name in sorted(foreign)]
     own = _own_types(reading)
@@ -475,13 +475,15 @@ def _entries(
         else:
             calls = _launched_by(export, alone=callees.count(export.callee) == 1)
         functions.append(
-            native_entry(
-                export.function,
-                name=export.name,
-                index=index,
-                parameters=[q.name for q in export.parameters],
-                declaration=kernel_prototypes.declaration(export, prototype, types=own) if p else "",
-                reason=(p.reason, p.remedy) if p else ("", ""),
+            replace(
+                native_entry(
+                    export.function,
+                    name=export.name,
+                    index=index,
+                    parameters=[q.name for q in export.parameters],
+                    declaration=kernel_prototypes.declaration(export, prototype, types=own) if p else "",
+                    reason=(p.reason, p.remedy) if p else ("", ""),
+                ),
                 calls=calls,
                 prototype=prototype if p else with_vectors(prototype, export.function),
                 instance=export.instance,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from ...codegen import INSTRUCTIONS, Instance
 from ...ir import is_declared_by
-from ...model import Options, Parameter, Signature
+from ...model import BodyFacts, Options, Parameter, Signature
 from .cython_function import CellText, CyFunction
 from .nogil_clone import Clone, Definition
 from .signature_inference import NoUfunc, TypedFunction, c_type, infer
@@ -205,10 +205,13 @@ def _with_sizes(signature: Signature, k: int, clone: Clone | None) -> tuple[Sign
         function,
         name=f"__ufm_call_{k}",
         parameters=parameters,
-        loops=clone.loops if clone else True,
-        pure=clone.pure if clone else False,
-        size=clone.size if clone else 0,
-        recursive=clone.recursive if clone else False,
+        body=BodyFacts(
+            calls=function.body.calls,
+            loops=clone.loops if clone else True,
+            pure=clone.pure if clone else False,
+            size=clone.size if clone else 0,
+            recursive=clone.recursive if clone else False,
+        ),
     )
     sizes = {**signature.sizes, **{count + n: d for n, d in enumerate(dims)}}
     return replace(signature, function=called, sizes=sizes), dims

@@ -429,7 +429,7 @@ def _entries(
         name, called, form = signature.name, signature.function, forms.get(signature.name)
         # Without a Python form that only calculates, nobody knows what a call would do.
         written = form if isinstance(form, PythonForm) else None
-        harmless = written.pure if written else called.pure
+        harmless = written.pure if written else called.body.pure
         notes = [*cells.narrow(name, by_name[name])]
         # Only those that are to be timed were to be written as Python.
         if not harmless and signature.name in forms:
@@ -439,12 +439,11 @@ def _entries(
             by_name[name],
             form=form,
             timed=types[k] if harmless else (),
-            cautious=not written or (written.loops and not signature.core) or not called.pure,
+            cautious=not written or (written.loops and not signature.core) or not called.body.pure,
             notes=notes,
-            is_def=stays_def(function, text),
         )
         internal = function.kind == "cdef" and not text.annotation(function.line)
-        entries.append(replace(entry, internal=internal))
+        entries.append(replace(entry, internal=internal, is_def=stays_def(function, text)))
     for rest in planned.rest:
         function = rest.function
         if function.kind == "cdef":

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -25,42 +28,6 @@ _BY_CHAR = {t.char: t for t in TYPES.values()}
 _PLAIN = frozenset("?bBhHiIlLqQfd")
 #: Those whose C++ type only the cell knows (``__half``, ``float2``, a complex class), moved as bytes.
 _RAW = {"e": 2, "F": 8, "D": 16}
-
-_BYTES = """
-template <bool, class __ufm_t = void> struct __ufm_if {};
-template <class __ufm_t> struct __ufm_if<true, __ufm_t> { typedef __ufm_t __ufm_it; };
-template <int __ufm_n> struct __ufm_words;
-template <> struct __ufm_words<2> { unsigned short __ufm_word; };
-template <> struct __ufm_words<8> { unsigned long long __ufm_word; };
-template <> struct alignas(16) __ufm_words<16> { unsigned long long __ufm_word[2]; };
-template <int __ufm_n> struct __ufm_bytes : __ufm_words<__ufm_n> {
-    template <class __ufm_t, class = typename __ufm_if<sizeof(__ufm_t) == __ufm_n>::__ufm_it>
-    __host__ __device__ operator __ufm_t() const {
-        __ufm_t __ufm_value;
-        memcpy((void *)&__ufm_value, (const void *)this, __ufm_n);
-        return __ufm_value;
-    }
-    template <class __ufm_t, class = typename __ufm_if<sizeof(__ufm_t) == __ufm_n>::__ufm_it>
-    __host__ __device__ __ufm_bytes &operator=(const __ufm_t &__ufm_value) {
-        memcpy((void *)this, (const void *)&__ufm_value, __ufm_n);
-        return *this;
-    }
-    struct __ufm_address {
-        __ufm_bytes *__ufm_at;
-        template <class __ufm_t, class = typename __ufm_if<sizeof(__ufm_t) == __ufm_n>::__ufm_it>
-    __host__ __device__ operator __ufm_t *() const {
-            return (__ufm_t *)__ufm_at;
-        }
-    };
-    __host__ __device__ __ufm_address operator&() { return __ufm_address{this}; }
-};
-"""
-
-
-_PACK = """
-template <class __ufm_t, int __ufm_m>
-struct alignas(sizeof(__ufm_t) * __ufm_m) __ufm_pack { __ufm_t __ufm_e[__ufm_m]; };
-"""
 
 
 @dataclass(frozen=True)
@@ -162,7 +129,17 @@ def _cast(source: str, target: str) -> str:
 
 def _support(*types: str) -> str:
     """Definitions that kernels with operands of ``types`` need."""
-    return _BYTES if set("".join(types)) & _RAW.keys() else ""
+    return _template("bytes.cu") if set("".join(types)) & _RAW.keys() else ""
+
+
+@cache
+def _read_template(name: str) -> str:
+    return files("ufunc_magic.languages.cuda").joinpath("templates", "device", name).read_text(encoding="utf-8")
+
+
+def _template(name: str, **words: object) -> str:
+    """A text of ``templates/device`` with its words filled in."""
+    return Template(_read_template(name)).substitute({"block": BLOCK, "entry": ENTRY, **words})
 
 
 def elements(plan: Plan, *, ndim: int, packed: bool = True, wide: bool = False) -> str:
@@ -213,25 +190,16 @@ def _flat(plan: Plan, pack: int) -> str:
     first = plan.first_output
     loads = " ".join(f"__ufm_k{k} = *(const {packs[k]} *){places[k]};" for k in range(first))
     stores = " ".join(f"*({packs[k]} *){places[k]} = __ufm_k{k};" for k in range(first, len(packs)))
-    return f"""{_PACK}
-extern "C" __global__ void __launch_bounds__({BLOCK}) {ENTRY}(
-    {_head(plan, "long long __ufm_n", raw=False)})
-{{
-    long long __ufm_i = ((long long)blockIdx.x * blockDim.x + threadIdx.x) * {pack};
-    if (__ufm_i + {pack} <= __ufm_n) {{
-        {pieces}
-        {loads}
-#pragma unroll
-        for (int __ufm_j = 0; __ufm_j < {pack}; __ufm_j++)
-            {_call(plan, "__ufm_k{}.__ufm_e[__ufm_j]".format)}
-        {stores}
-        return;
-    }}
-#pragma unroll 1
-    for (; __ufm_i < __ufm_n; __ufm_i++)
-        {_call(plan, "__ufm_p{}[__ufm_i]".format)}
-}}
-"""
+    return _template(
+        "contiguous.cu",
+        head=_head(plan, "long long __ufm_n", raw=False),
+        pack=pack,
+        pieces=pieces,
+        loads=loads,
+        stores=stores,
+        packed_call=_call(plan, "__ufm_k{}.__ufm_e[__ufm_j]".format),
+        call=_call(plan, "__ufm_p{}[__ufm_i]".format),
+    )
 
 
 def _strided(plan: Plan, ndim: int, wide: bool) -> str:
@@ -243,28 +211,18 @@ def _strided(plan: Plan, ndim: int, wide: bool) -> str:
 
     steps = " ".join(f"__ufm_p{k} += __ufm_k * __ufm_b.__ufm_stride[{k}][__ufm_d];" for k in arrays)
     last = " ".join(f"__ufm_p{k} += (long long)__ufm_i * __ufm_b.__ufm_stride[{k}][0];" for k in arrays)
-    return f"""
-struct __ufm_box {{
-    long long __ufm_count, __ufm_stride[{len(arrays)}][{ndim}];
-    {index} __ufm_size[{ndim}];
-}};
-
-extern "C" __global__ void __launch_bounds__({BLOCK}) {ENTRY}(
-    {_head(plan, "const __ufm_box __ufm_b", raw=True)})
-{{
-    {index} __ufm_i = ({index})blockIdx.x * blockDim.x + threadIdx.x;
-    if (__ufm_i >= __ufm_b.__ufm_count) return;
-#pragma unroll
-    for (int __ufm_d = {ndim - 1}; __ufm_d > 0; __ufm_d--) {{
-        const long long __ufm_k = __ufm_i % __ufm_b.__ufm_size[__ufm_d];
-        __ufm_i /= __ufm_b.__ufm_size[__ufm_d];
-        {steps}
-    }}
-    {last}
-    {f"if (!{at(first - 1)}) return;" if plan.masked else ""}
-    {_call(plan, at)}
-}}
-"""
+    return _template(
+        "strided.cu",
+        head=_head(plan, "const __ufm_box __ufm_b", raw=True),
+        arrays=len(arrays),
+        ndim=ndim,
+        last_axis=ndim - 1,
+        index=index,
+        steps=steps,
+        last=last,
+        mask=f"if (!{at(first - 1)}) return;" if plan.masked else "",
+        call=_call(plan, at),
+    )
 
 
 def elements_box(*, arrays: int, ndim: int, wide: bool) -> np.dtype[np.void]:
@@ -319,82 +277,33 @@ def reduction(call: str, types: str, stored: str, *, outer: int, inner: int, has
     loaded = types[2] if pack > 1 else stored
     element = _c_type(loaded)
     names = {"in0": "__ufm_x0", "in1": "__ufm_x1", "out0": "__ufm_y0"}
-    start = f"{value} __ufm_start,\n    " if has_start else ""
-    whole = "__ufm_join(__ufm_start, __ufm_all)" if has_start else "__ufm_all"
     join = f"__ufm_all = __ufm_join(__ufm_all, {_cast(loaded, types[1])}{{}});".format
     pieces = [f"__ufm_e{k}" for k in range(_AT_ONCE)]
     loads = " ".join(
         f"const {element} {e} = __ufm_load(__ufm_in, __ufm_i + {k} * __ufm_lanes, __ufm_b);"
         for k, e in enumerate(pieces)
     )
-    return f"""{_support(types, stored)}{_PACK}
-struct __ufm_box {{
-    long long __ufm_outer, __ufm_inner, __ufm_slice, __ufm_lanes, __ufm_along;
-    long long __ufm_outer_stride[{outer}], __ufm_inner_stride[{inner}];
-    long long __ufm_outer_size[{outer}], __ufm_inner_size[{inner}];
-}};
-
-static __device__ __forceinline__ {value} __ufm_join({_c_type(types[0])} __ufm_x0, {_c_type(types[1])} __ufm_x1)
-{{
-    {value} __ufm_y0{{}};
-    {call.format(**names).rstrip("; ")};
-    return __ufm_y0;
-}}
-
-static __device__ __forceinline__ {element} __ufm_load(
-    const char *__ufm_in, long long __ufm_i, const __ufm_box &__ufm_b)
-{{
-    {_places("inner", inner)}
-    {_loaded(stored, loaded, pack)}
-}}
-
-extern "C" __global__ void __launch_bounds__({BLOCK}) {ENTRY}(
-    const char *__ufm_in,
-    {value} *__ufm_out,
-    {start}const __ufm_box __ufm_b)
-{{
-    __shared__ {value} __ufm_part[{BLOCK}];
-    const int __ufm_t = threadIdx.x, __ufm_lanes = (int)__ufm_b.__ufm_lanes, __ufm_rows = {BLOCK} / __ufm_lanes;
-    const int __ufm_lane = __ufm_b.__ufm_along ? __ufm_t % __ufm_lanes : __ufm_t / __ufm_rows;
-    const int __ufm_row = __ufm_b.__ufm_along ? __ufm_t / __ufm_lanes : __ufm_t % __ufm_rows;
-    const int __ufm_step = __ufm_b.__ufm_along ? 1 : __ufm_rows;
-    const long long __ufm_result = blockIdx.x * (long long)__ufm_rows + __ufm_row;
-    const bool __ufm_used = __ufm_result < __ufm_b.__ufm_outer;
-    const long long __ufm_first = blockIdx.y * __ufm_b.__ufm_slice;
-    long long __ufm_end = __ufm_first + __ufm_b.__ufm_slice;
-    if (__ufm_end > __ufm_b.__ufm_inner) __ufm_end = __ufm_b.__ufm_inner;
-    int __ufm_live = __ufm_end - __ufm_first < __ufm_lanes ? (int)(__ufm_end - __ufm_first) : __ufm_lanes;
-    {value} __ufm_all{{}};
-    if (__ufm_used && __ufm_lane < __ufm_live) {{
-        long long __ufm_i = __ufm_result;
-        {_places("outer", outer)}
-        __ufm_i = __ufm_first + __ufm_lane;
-        __ufm_all = {_cast(loaded, types[2])}__ufm_load(__ufm_in, __ufm_i, __ufm_b);
-        // Several loads are on their way at once.
-        __ufm_i += __ufm_lanes;
-        for (; __ufm_i + {_AT_ONCE - 1} * __ufm_lanes < __ufm_end; __ufm_i += {_AT_ONCE} * __ufm_lanes) {{
-            {loads}
-            {" ".join(map(join, pieces))}
-        }}
-        for (; __ufm_i < __ufm_end; __ufm_i += __ufm_lanes) {{
-            {join("__ufm_load(__ufm_in, __ufm_i, __ufm_b)")}
-        }}
-    }}
-    __ufm_part[__ufm_t] = __ufm_all;
-    __syncthreads();
-    while (__ufm_live > 1) {{
-        const int __ufm_half = (__ufm_live + 1) / 2;
-        if (__ufm_used && __ufm_lane + __ufm_half < __ufm_live)
-            __ufm_part[__ufm_t] = __ufm_join(__ufm_part[__ufm_t], __ufm_part[__ufm_t + __ufm_half * __ufm_step]);
-        __syncthreads();
-        __ufm_live = __ufm_half;
-    }}
-    if (__ufm_used && __ufm_lane == 0) {{
-        __ufm_all = __ufm_part[__ufm_t];
-        __ufm_out[__ufm_result * gridDim.y + blockIdx.y] = {whole};
-    }}
-}}
-"""
+    return _support(types, stored) + _template(
+        "reduction.cu",
+        value=value,
+        element=element,
+        first=_c_type(types[0]),
+        second=_c_type(types[1]),
+        call=call.format(**names).rstrip("; "),
+        cast=_cast(loaded, types[2]),
+        outer=outer,
+        inner=inner,
+        outer_places=_places("outer", outer),
+        inner_places=_places("inner", inner),
+        loaded=_loaded(stored, loaded, pack),
+        start=f"{value} __ufm_start,\n    " if has_start else "",
+        whole="__ufm_join(__ufm_start, __ufm_all)" if has_start else "__ufm_all",
+        at_once=_AT_ONCE,
+        at_once_but_one=_AT_ONCE - 1,
+        loads=loads,
+        joins=" ".join(map(join, pieces)),
+        join=join("__ufm_load(__ufm_in, __ufm_i, __ufm_b)"),
+    )
 
 
 def _loaded(stored: str, loaded: str, pack: int) -> str:
