@@ -5,6 +5,7 @@
 `effects`         what functions do to their pointers and to the world, calls followed
 `index_bounds`    pointers whose length one of the integers is, by the loops around their indices
 `math_functions`  C's mathematical library: names, Python's and NumPy's words, derivatives, costs
+`memory_roots`    whose memory an expression leads to; nodes of Python's own that only calculate
 `nodes`           statements and expressions, with C types and places; symbols; functions; walks over them
 `types`           C's types, their conversions, constants and ranges
 ================  ===================================================================================

@@ -1,17 +1,20 @@
-"""What functions do to what their pointers lead to, and to the rest of the world: each body first, then calls followed.
+"""Effects of functions on the memory behind their pointers and on the rest of the world: bodies first, then calls.
 
 The answers err on the side of more work: a pointer that escapes into a variable or a structure counts as indexed and,
-unless its elements are const, as written; what is Opaque may do anything to its symbols.
+unless its elements are const, as written; an opaque node may do anything to its symbols.  A function leaves no trace
+only where every node of it is known to leave none.
 """
 
 from __future__ import annotations
 
+import builtins
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from .math_functions import is_pure, math_function
+from .memory_roots import Root, is_plain, is_view, only_calculates, only_looks, place_roots, pointee_roots
 from .nodes import (
     AddressOf,
     Assert,
@@ -26,25 +29,32 @@ from .nodes import (
     Current,
     Declare,
     DoWhile,
+    Dynamic,
+    DynamicStatement,
     Element,
     Evaluate,
     Expression,
     Field,
     For,
+    ForEach,
     FunctionCall,
     FunctionIR,
     If,
+    Length,
     Logical,
     Name,
     Node,
     OpaqueExpression,
     OpaqueStatement,
+    ParallelAssignment,
     Raise,
     Symbol,
     Unary,
+    Unpack,
     While,
     children,
 )
+from .types import CType
 
 Access = Literal["none", "read", "write", "update"]
 
@@ -52,27 +62,32 @@ Access = Literal["none", "read", "write", "update"]
 class PointerEffect(NamedTuple):
     """What happens to the elements behind a parameter; ``"update"``: one is read before it is written.
 
-    ``indexed``: it may be more than the first element.
+    ``indexed``: it may be more than the first element.  ``escapes``: a copy of the pointer may outlive the call.
+    ``as_object``: Python is given the array as an object.
     """
 
     access: Access = "none"
     indexed: bool = False
+    escapes: bool = False
+    as_object: bool = False
 
 
 @dataclass(frozen=True)
 class Effects:
-    """What a function does.
+    """The effects of a function.
 
     Attributes
     ----------
     pointers : mapping
         By parameter, of those that are pointers, arrays or references.
     calls : frozenset of str
-        Last names of what it calls, as the cell writes them.
+        Last names of the functions that it calls, as the cell writes them.
     loops : bool
         Something in it may run more than once: a loop, a ``goto``.
     pure : bool
         It depends on its arguments only, and changes nothing but what they lead to.
+    traceless : bool
+        It changes nothing but what its arguments lead to.  It may read variables of the cell, and raise an exception.
     reaches : frozenset of str
         The functions of the cell that a call of it can come to.
     """
@@ -81,13 +96,14 @@ class Effects:
     calls: frozenset[str]
     loops: bool
     pure: bool
+    traceless: bool
     reaches: frozenset[str]
 
 
 def find_effects(
     functions: Sequence[FunctionIR], *, pure: Callable[[str], bool] = is_pure, types: Collection[str] = ()
 ) -> list[Effects]:
-    """What each of the functions of a cell does.
+    """Find the effects of the functions of a cell.
 
     Parameters
     ----------
@@ -99,9 +115,18 @@ def find_effects(
     bodies = [_scan(function) for function in functions]
     reaches = _reached(functions, bodies)
     pointers = _followed(functions, bodies, pure)
-    clean = _pure(functions, bodies, pure, types)
+    clean = _without_impure(functions, bodies, [body.impure for body in bodies], pure, types)
+    traces = [body.trace or _passes_on(body, functions, pointers) for body in bodies]
+    traceless = _without_impure(functions, bodies, traces, lambda name: pure(name) or name in _ALLOCATION, types)
     return [
-        Effects(effect, frozenset(body.calls), body.loops, function.name in clean, reaches[function.name])
+        Effects(
+            pointers=effect,
+            calls=frozenset(body.calls),
+            loops=body.loops,
+            pure=function.name in clean,
+            traceless=function.name in traceless,
+            reaches=reaches[function.name],
+        )
         for function, body, effect in zip(functions, bodies, pointers, strict=True)
     ]
 
@@ -112,6 +137,8 @@ def find_effects(
 #: as pointer to const, "look" one that looks at the pointer only.
 _How = Literal["escape", "peek", "look", "write", "update", "bind"]
 
+#: Functions that take and give back memory of nobody else.
+_ALLOCATION = frozenset("malloc calloc free alloca PyMem_Malloc PyMem_Calloc PyMem_Free".split())
 #: Names that reach past the arguments although no declaration in the cell says so.
 _WORLD = frozenset("errno stdin stdout stderr signgam environ cout cerr clog cin this".split())
 
@@ -157,6 +184,69 @@ class _Body:
     loops: bool = False
     #: It reads or writes what is not its arguments: a variable of file scope, a file.
     impure: bool = False
+    #: It changes something else than what its arguments lead to, or may.
+    trace: bool = False
+    #: Memory that it stores to, and the sources of its own pointers.
+    stores: set[Root] = field(default_factory=set)
+    sources: dict[Symbol, set[Root]] = field(default_factory=dict)
+    #: Pointers that were stored elsewhere than in variables: the place, the value.
+    stored: list[tuple[set[Root], set[Root]]] = field(default_factory=list)
+    #: Arguments that may be written through: call, position, argument.
+    passed: list[tuple[FunctionCall, int, Expression]] = field(default_factory=list)
+    #: Memory that something outside points to after the call, or that Python is given as an object.
+    escapes: set[Root] = field(default_factory=set)
+    as_object: set[Root] = field(default_factory=set)
+
+    def store(self, place: Expression, value: Expression | None = None) -> None:
+        """Note that ``value``, or an unknown value, is stored in ``place``."""
+        self.stores.update(place_roots(place))
+        if place.type.kind != "a":
+            return
+        roots = set(pointee_roots(value)) if value is not None else {Root()}
+        if isinstance(place, Name) and place.symbol.storage in ("local", "parameter"):
+            self.sources.setdefault(place.symbol, set()).update(roots)
+        else:
+            self.escapes |= roots
+            self.stored.append((set(place_roots(place)), roots))
+
+    def lend(self, argument: Expression) -> None:
+        """Note that a call gets ``argument``: it may change a pointer to which that leads."""
+        if argument.type.of is not None and argument.type.of.name == "*":
+            for symbol, pointee in pointee_roots(argument):
+                if symbol is not None and symbol.type.kind == "a" and symbol.type.length is None and not pointee:
+                    self.sources.setdefault(symbol, set()).add(Root())
+
+    def settle(self) -> None:
+        """Follow the pointers that were stored by way of other pointers, and decide whether all stores are its own."""
+        changed = bool(self.stored)
+        while changed:
+            changed = False
+            for places, roots in self.stored:
+                for symbol, _ in self.sources_of(places):
+                    if symbol is not None and not roots <= self.sources.setdefault(symbol, set()):
+                        self.sources[symbol] |= roots
+                        changed = True
+        self.trace = self.trace or not self.is_own(self.stores)
+
+    def sources_of(self, roots: Collection[Root]) -> set[Root]:
+        """The roots, and those that the pointers among them got their values from."""
+        everything, waiting = set(roots), list(roots)
+        while waiting:
+            root = waiting.pop()
+            new = self.sources.get(root.symbol, set()) - everything if root.symbol is not None else set()
+            everything |= new
+            waiting += new
+        return everything
+
+    def is_own(self, roots: Collection[Root]) -> bool:
+        """Whether this is memory of the function's own variables, or of what its arguments lead to."""
+        return all(self._is_own(root) for root in self.sources_of(roots))
+
+    def _is_own(self, root: Root) -> bool:
+        symbol = root.symbol
+        if symbol is None or symbol.storage not in ("local", "parameter"):
+            return False
+        return not root.pointee or symbol.storage == "parameter" or symbol in self.sources
 
 
 def levels(symbol: Symbol) -> int:
@@ -186,6 +276,7 @@ def _scan(function: FunctionIR) -> _Body:
             steps += reversed(visit(body, node, how))
         else:
             steps += [(child, "escape") for child in reversed(tuple(children(node)))]
+    body.settle()
     return body
 
 
@@ -210,6 +301,10 @@ def _target(body: _Body, node: Expression) -> _Target | None:
                 indexed = False  # what was indexed is the member
             case Convert(value=inner):
                 pass
+            case Dynamic(operands=(inner, *indices)) if is_view(e):
+                indexed = True
+                depth += inner.type.depth - e.type.depth
+                others += indices
             case Assignment(place=inner, value=value):
                 indexed = True
                 others.append(value)
@@ -245,6 +340,12 @@ def _used(body: _Body, target: _Target, how: _How, passed: tuple[FunctionCall, i
 def _place(body: _Body, node: Node, how: _How) -> list[_Step]:
     """Names, subscripts, stars, members: a place, or nothing of interest."""
     assert isinstance(node, Expression)
+    if how in ("write", "update"):
+        body.stores.update(place_roots(node))
+    return _loaded(body, node, how)
+
+
+def _loaded(body: _Body, node: Expression, how: _How) -> list[_Step]:
     if isinstance(node, Name):
         body.impure = body.impure or node.symbol.storage == "global"
         if node.symbol not in body.watched:
@@ -256,10 +357,23 @@ def _place(body: _Body, node: Node, how: _How) -> list[_Step]:
 
 
 def _convert(body: _Body, node: Convert, how: _How) -> list[_Step]:
+    if node.value.type.kind == "a" and node.type.kind == "o":
+        body.as_object.update(pointee_roots(node.value))
+    elif node.type.kind != "o":
+        _run(body, node.value)
     return [(node.value, how)]
 
 
+def _run(body: _Body, *values: Expression | None) -> None:
+    """Note that an operation on objects may run any code."""
+    for value in values:
+        if value is not None and value.type.kind in "o?" and not is_plain(value):
+            body.trace = True
+            body.impure = body.impure or value.type.kind == "o"
+
+
 def _binary(body: _Body, node: Binary, how: _How) -> list[_Step]:
+    _run(body, node.left, node.right)
     if node.compares:
         return [(node.left, "look"), (node.right, "look")]
     if node.type.kind == "a" and (target := _target(body, node)) and not target.element:
@@ -271,15 +385,26 @@ def _binary(body: _Body, node: Binary, how: _How) -> list[_Step]:
 
 def _looking(body: _Body, node: Node, how: _How) -> list[_Step]:
     """Statements, and operators that look at a pointer only."""
+    match node:
+        case If(test=value) | Unary(operand=value):
+            _run(body, value)
+        case Logical(left=left, right=right):
+            _run(body, left, right)
     return [(child, "look") for child in children(node)]
 
 
 def _loop(body: _Body, node: Node, how: _How) -> list[_Step]:
     body.loops = True
+    match node:
+        case While(test=test) | DoWhile(test=test):
+            _run(body, test)
+        case CountedFor(counter=counter):
+            body.stores.add(Root(counter, counter.reference))
     return [(child, "look") for child in children(node)]
 
 
 def _conditional(body: _Body, node: Conditional, how: _How) -> list[_Step]:
+    _run(body, node.test)
     return [(node.test, "look"), (node.yes, how), (node.no, how)]
 
 
@@ -294,6 +419,7 @@ def _assignment(body: _Body, node: Assignment, how: _How) -> list[_Step]:
     # x = x + 1 moves a pointer; it escapes nowhere.
     source = _target(body, node.value) if target and not target.element else None
     moved = source is not None and target is not None and source.symbol is target.symbol
+    body.store(node.place, node.value)
     return [(node.value, "look" if moved else "escape"), (node.place, "write" if plain else "update")]
 
 
@@ -314,6 +440,11 @@ def _declare(body: _Body, node: Declare, how: _How) -> list[_Step]:
     if isinstance(node.value, OpaqueExpression) and node.value.text.startswith("["):
         body.lambdas.add(symbol)
     steps: list[_Step] = [(size, "escape") for size in node.sizes if size is not None]
+    if symbol.type.kind == "a" or symbol.reference:
+        roots = body.sources.setdefault(symbol, set())
+        if node.value is not None:
+            roots.update(place_roots(node.value) if symbol.reference else pointee_roots(node.value))
+    body.trace = body.trace or symbol.type.kind == "?"  # its constructor may do anything
     if node.value is not None:
         value_use: _How = "peek" if symbol.const else "bind" if symbol.reference else "escape"
         steps.append((node.value, value_use))
@@ -328,9 +459,12 @@ def _call(body: _Body, node: FunctionCall, how: _How) -> list[_Step]:
     before: list[_Step] = []
     if node.through is not None:
         before = [(node.through, "escape")]
-        body.impure = body.impure or not name or node.target == "method"
+        if not (name and isinstance(node.through, Name) and node.through.symbol in body.lambdas):
+            body.impure = body.trace = True
     passed: list[_Step] = []
     for position, argument in enumerate(node.arguments):
+        body.passed.append((node, position, argument))
+        body.lend(argument)
         target = _target(body, argument) if not isinstance(argument, Assignment) else None
         if target:
             steps = _used(body, target, "escape", (node, position))
@@ -353,7 +487,11 @@ def last_name(name: str) -> str:
 
 
 def _opaque(body: _Body, node: OpaqueExpression | OpaqueStatement, how: _How) -> list[_Step]:
-    body.impure = body.impure or node.acts or node.text in _WORLD
+    acts = node.acts or node.text in _WORLD
+    body.impure, body.trace = body.impure or acts, body.trace or acts
+    touched = {Root(symbol, symbol.type.kind == "a") for symbol in node.reads | node.writes}
+    body.stores |= {root for root in touched if root.symbol in node.writes}
+    body.escapes |= touched
     steps: list[_Step] = [(child, "escape") for child in children(node)]
     if isinstance(node, OpaqueStatement):
         body.loops = body.loops or node.repeats
@@ -365,17 +503,114 @@ def _opaque(body: _Body, node: OpaqueExpression | OpaqueStatement, how: _How) ->
 
 def _raise(body: _Body, node: Raise, how: _How) -> list[_Step]:
     body.impure = True
+    body.trace = body.trace or not (_is_exception_name(node.exception) or node.exception.startswith("std::"))
     return [(child, "escape") for child in children(node)]
 
 
 def _assert(body: _Body, node: Assert, how: _How) -> list[_Step]:
     body.calls.add("assert")
+    _run(body, node.test)
     return [(node.test, "look")]
+
+
+# -- Python's own nodes
+
+
+def _dynamic(body: _Body, node: Dynamic, how: _How) -> list[_Step]:
+    body.loops = body.loops or " for " in node.template
+    writes = how in ("write", "update")
+    if writes:
+        body.stores.update(place_roots(node))
+    if is_view(node):
+        _run(body, *node.operands[1:])
+        return _loaded(body, node, how)
+    if writes or not only_calculates(node):
+        body.trace = body.impure = True
+    return _hand_on(body, node.operands, "look" if only_looks(node) else "escape")
+
+
+def _hand_on(body: _Body, operands: Sequence[Expression], how: _How) -> list[_Step]:
+    """Operands of Python's own code, which may keep them."""
+    if how == "escape":
+        for operand in operands:
+            if operand.type.kind == "a":
+                body.escapes.update(pointee_roots(operand))
+    return [(operand, how) for operand in operands]
+
+
+#: A slice of an array, or the whole of it, as the target of a statement.
+_FILLED = re.compile(r"(\{\}\[.*\]) = \{\}", re.S)
+
+
+def _dynamic_statement(body: _Body, node: DynamicStatement, how: _How) -> list[_Step]:
+    filled = _FILLED.fullmatch(node.template)
+    if filled and node.operands[0].type.kind == "a":
+        body.loops = True
+        *view, value = node.operands
+        _run(body, *view[1:], value)
+        place = Dynamic(view[0].type, filled[1], tuple(view))
+        body.stores.update(place_roots(place))
+        if value.type.kind != "a":
+            return [(value, "look"), *_loaded(body, place, "bind")]
+        # Cython copies arrays by way of their objects.
+        body.as_object.update(pointee_roots(view[0]))
+        body.as_object.update(pointee_roots(value))
+        return [(value, "peek"), *_loaded(body, place, "bind")]
+    body.impure = True
+    if node.template.startswith("raise") and _is_exception(node.operands):
+        return [(inner, "escape") for operand in node.operands for inner in children(operand)]
+    body.trace = body.trace or not (node.template.startswith("assert") and all(map(is_plain, node.operands)))
+    return _hand_on(body, node.operands, "escape")
+
+
+def _is_exception(operands: Sequence[Expression]) -> bool:
+    """Whether the operands of ``raise`` are a class of Python's own, or a call of one, and plain values."""
+    if not operands:
+        return True
+    kind, *values = operands
+    if not isinstance(kind, Dynamic) or not all(map(is_plain, (*values, *kind.operands))):
+        return False
+    return _is_exception_name(kind.template.partition("(")[0])
+
+
+def _is_exception_name(name: str) -> bool:
+    named = getattr(builtins, name, None)
+    return isinstance(named, type) and issubclass(named, BaseException)
+
+
+def _for_each(body: _Body, node: ForEach, how: _How) -> list[_Step]:
+    body.loops = True
+    for target in node.targets:
+        body.store(target)
+    steps: list[_Step]
+    target_of_loop = _target(body, node.iterable)
+    if target_of_loop:
+        body.indexed.add(target_of_loop.symbol)
+        steps = [*((other, "escape") for other in target_of_loop.others), _Use(target_of_loop.symbol, "read")]
+    else:
+        _run(body, node.iterable)
+        steps = [(node.iterable, "escape")]
+    blocks = [node.body, *([node.otherwise] if node.otherwise else [])]
+    return [*steps, *((target, "write") for target in node.targets), *((block, how) for block in blocks)]
+
+
+def _unpack(body: _Body, node: Unpack, how: _How) -> list[_Step]:
+    _run(body, node.value)
+    for target in node.targets:
+        body.store(target)
+    return [(node.value, "escape"), *((target, "write") for target in node.targets)]
+
+
+def _parallel(body: _Body, node: ParallelAssignment, how: _How) -> list[_Step]:
+    for each in node.assignments:
+        body.store(each.place, each.value)
+    values: list[_Step] = [(each.value, "escape") for each in node.assignments]
+    return [*values, *((each.place, "write") for each in node.assignments)]
 
 
 _VISITS: dict[type[Node], Callable[..., list[_Step]]] = {
     **dict.fromkeys((Name, Element, AddressOf, Field), _place),
-    **dict.fromkeys((If, Evaluate, Block, Unary, Logical), _looking),
+    **dict.fromkeys((If, Evaluate, Block, Unary, Logical, Length), _looking),
     **dict.fromkeys((CountedFor, For, While, DoWhile), _loop),
     **dict.fromkeys((OpaqueExpression, OpaqueStatement), _opaque),
     Convert: _convert,
@@ -387,6 +622,11 @@ _VISITS: dict[type[Node], Callable[..., list[_Step]]] = {
     FunctionCall: _call,
     Raise: _raise,
     Assert: _assert,
+    Dynamic: _dynamic,
+    DynamicStatement: _dynamic_statement,
+    ForEach: _for_each,
+    Unpack: _unpack,
+    ParallelAssignment: _parallel,
 }
 
 # --------------------------------------------------------------------------------- functions together
@@ -431,6 +671,10 @@ def _library(name: str) -> dict[int, PointerEffect] | None:
     return dict.fromkeys(entry[0].writes, PointerEffect("write")) if entry is not None and entry[0].writes else None
 
 
+#: The variable of an argument that is none.
+_NOBODY = Symbol("", CType("v"))
+
+
 def _followed(
     functions: Sequence[FunctionIR], bodies: Sequence[_Body], pure: Callable[[str], bool]
 ) -> list[dict[Symbol, PointerEffect]]:
@@ -445,16 +689,29 @@ def _followed(
         changed = False
         for index in waiting:
             body, effect = bodies[index], known[index]
-            after = {symbol: PointerEffect("none", symbol in body.indexed) for symbol in body.watched}
+            roots = set(body.escapes), set(body.as_object)
+            for call, position, argument in body.passed:
+                if argument.type.kind == "a":
+                    use = _Use(_NOBODY, "none", call, position)
+                    of_call = _effect(use, body, functions, known, by_name, pure)
+                    for which, applies in zip(roots, (of_call.escapes, of_call.as_object), strict=True):
+                        which.update(pointee_roots(argument) if applies else ())
+            escaping, objects = ({root.symbol for root in body.sources_of(which)} for which in roots)
+            after = {s: PointerEffect("none", s in body.indexed, s in escaping, s in objects) for s in body.watched}
             for use in body.uses:
-                access, indexed = _effect(use, body, functions, known, by_name, pure)
-                before = after[use.symbol]
-                after[use.symbol] = PointerEffect(_then(before.access, access), before.indexed or indexed)
+                after[use.symbol] = _joined(after[use.symbol], _effect(use, body, functions, known, by_name, pure))
             if after != effect:
                 known[index], changed = after, True
         if not changed:
             break
     return known
+
+
+def _joined(first: PointerEffect, second: PointerEffect) -> PointerEffect:
+    """The effect of two uses, one after the other."""
+    return PointerEffect(
+        _then(first.access, second.access), *(one or other for one, other in zip(first[1:], second[1:], strict=True))
+    )
 
 
 def _then(first: Access, second: Access) -> Access:
@@ -476,30 +733,28 @@ def _effect(
     if call is None:
         return PointerEffect(use.access)
     if call.target == "cell" and call.name in by_name:
-        access: Access = "none"
-        indexed = False
+        effect = PointerEffect()
         overloads = by_name[call.name]
         for index in overloads if call.overload < 0 else overloads[call.overload : call.overload + 1]:
             parameters = functions[index].parameters
             parameter = parameters[use.position] if use.position < len(parameters) else None
             # An element goes by value unless the parameter is a reference.
             if parameter is None or parameter not in known[index] or use.element != (levels(parameter) == 0):
-                access = _then(access, "read")
+                effect = _joined(effect, PointerEffect("read"))
                 continue
-            effect = known[index][parameter]
-            access = _then(access, effect.access)
-            indexed = indexed or effect.indexed or parameter.type.length is not None
-        return PointerEffect(access, indexed)
+            effect = _joined(effect, known[index][parameter])
+            effect = effect._replace(indexed=effect.indexed or parameter.type.length is not None)
+        return effect
     name = last_name(call.name)
     if use.element:
         return PointerEffect("update" if name in ("swap", "exchange") else "read")
     if call.target == "method" or (isinstance(call.through, Name) and call.through.symbol in body.lambdas):
-        return PointerEffect("update")
+        return PointerEffect("update", escapes=True)
     if (effects := _library(name)) is not None:
         return effects.get(use.position, PointerEffect("read", True))
     if _ATOMIC.fullmatch(name):
         return PointerEffect("update", True)
-    return PointerEffect("read" if pure(name) or use.symbol.const else "write")
+    return PointerEffect("read" if pure(name) or use.symbol.const else "write", escapes=not pure(name))
 
 
 def _reached(functions: Sequence[FunctionIR], bodies: Sequence[_Body]) -> dict[str, frozenset[str]]:
@@ -519,15 +774,19 @@ def _reached(functions: Sequence[FunctionIR], bodies: Sequence[_Body]) -> dict[s
     return result
 
 
-def _pure(
-    functions: Sequence[FunctionIR], bodies: Sequence[_Body], pure: Callable[[str], bool], types: Collection[str]
+def _without_impure(
+    functions: Sequence[FunctionIR],
+    bodies: Sequence[_Body],
+    impure_bodies: Sequence[bool],
+    pure: Callable[[str], bool],
+    types: Collection[str],
 ) -> set[str]:
-    """Names of the functions that depend on their arguments only."""
+    """Names of the functions with pure bodies that call such functions only."""
     names = {function.name for function in functions}
     calls: dict[str, set[str]] = {}
     impure = set()
-    for function, body in zip(functions, bodies, strict=True):
-        if body.impure:
+    for function, body, impure_body in zip(functions, bodies, impure_bodies, strict=True):
+        if impure_body:
             impure.add(function.name)
         calls.setdefault(function.name, set()).update(
             name
@@ -538,3 +797,24 @@ def _pure(
     while more := {name for name in left if not calls[name] <= left}:
         left -= more
     return left
+
+
+def _passes_on(body: _Body, functions: Sequence[FunctionIR], effects: Sequence[Mapping[Symbol, PointerEffect]]) -> bool:
+    """Whether a function lets another one write to memory that is neither its own nor its arguments'."""
+    for call, position, argument in body.passed:
+        writes, reference = False, False
+        if call.target == "cell":
+            for function, effect in zip(functions, effects, strict=True):
+                if function.name == call.name and position < len(function.parameters):
+                    parameter = function.parameters[position]
+                    if parameter in effect and effect[parameter].access in ("write", "update"):
+                        writes, reference = True, reference or parameter.reference
+                    if parameter.reference and parameter.type.kind == "a":
+                        return True  # it may change the pointer itself
+        elif (name := last_name(call.name)) in _ALLOCATION:
+            writes = argument.type.kind == "a"
+        elif (known := _library(name)) is not None:
+            writes = known.get(position, PointerEffect()).access in ("write", "update")
+        if writes and not body.is_own(set((place_roots if reference else pointee_roots)(argument))):
+            return True
+    return False

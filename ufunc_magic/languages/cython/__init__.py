@@ -16,7 +16,6 @@ exception clauses) is read from its symbol table, not guessed from the text.
 `cython_statements`    its statements
 `cython_expressions`   its expressions
 `cython_ctypes`        its types
-`kept_views`           functions that keep a memoryview beyond their call
 `cython_function`      a function as values: its types, its parameters, the text around it
 `signature_inference`  what a function can be: a ufunc with which operands, or why not
 `nogil_clone`          clones of its C functions that need no Python

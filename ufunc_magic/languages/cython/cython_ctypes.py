@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ...ir import BOOL, INDEX, INT, OBJECT, VOID, CType, array_of, named_type
@@ -12,8 +13,13 @@ from .cdef_variant import bare
 _FUNCTION = CType("?", name="()")
 
 
-def ir_type(kind: Any) -> CType:
-    """The IR's type for a type of Cython's.  An array with a length is one of C's, a memoryview's is not known."""
+def ir_type(kind: Any, around: frozenset[str] = frozenset()) -> CType:
+    """The IR's type for a type of Cython's.  An array with a length is one of C's, a memoryview's is not known.
+
+    ``around`` are the structures that it is a member of.
+    """
+    if kind is None:
+        return CType("?")
     if kind.is_memoryviewslice or getattr(kind, "is_buffer", False):
         return array_of(ir_type(kind.dtype), (None,) * kind.ndim)
     kind = bare(kind).resolve()
@@ -23,19 +29,20 @@ def ir_type(kind: Any) -> CType:
         # An instance of an extension type of the cell has fields; what Python made, attributes.
         return CType("?", name=str(kind)) if kind.is_extension_type and not kind.is_external else OBJECT
     if kind.is_array:
-        return array_of(ir_type(kind.base_type), (kind.size if isinstance(kind.size, int) else None,))
+        return array_of(ir_type(kind.base_type, around), (kind.size if isinstance(kind.size, int) else None,))
     if kind.is_ptr:
-        return _FUNCTION if kind.base_type.is_cfunction else _pointer(ir_type(kind.base_type))
+        return _FUNCTION if kind.base_type.is_cfunction else _pointer(ir_type(kind.base_type, around))
     if getattr(kind, "is_ctuple", False):
         return CType("t", fields=tuple((f"f{n}", ir_type(of)) for n, of in enumerate(kind.components)))
-    if kind.is_struct_or_union and not getattr(kind, "is_union", kind.kind == "union"):
+    if kind.is_struct_or_union and str(kind) not in around and not getattr(kind, "is_union", kind.kind == "union"):
         members = getattr(kind.scope, "var_entries", None) or ()
-        return CType("V", fields=tuple((str(e.name), ir_type(e.type)) for e in members), name=str(kind))
+        inner = around | {str(kind)}
+        return CType("V", fields=tuple((str(e.name), ir_type(e.type, inner)) for e in members), name=str(kind))
     return _number(kind) or CType("?", name=str(kind))
 
 
 def _pointer(to: CType) -> CType:
-    return CType("a", of=to, name="*" if to.kind == "a" else "")
+    return CType("a", of=replace(to, name="*") if to.kind == "a" and to.length is None else to)
 
 
 def _number(kind: Any) -> CType | None:

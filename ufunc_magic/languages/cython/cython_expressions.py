@@ -133,7 +133,11 @@ class CythonExpressions:
             if method := getattr(self, f"_{base.__name__}", None):
                 lowered: Expression = method(node)
                 return lowered
-        raise Unsaid(f"uses `{self.cell.brief(node)}`, which has no Python form")
+        raise self.unsaid(node)
+
+    def unsaid(self, node: Any) -> Unsaid:
+        """The exception for a node that has no form."""
+        return Unsaid(f"uses `{self.cell.brief(node)}`, which has no Python form")
 
     def typed(self, node: Any) -> Expression:
         """A node in the type that Cython gives it."""
@@ -158,14 +162,15 @@ class CythonExpressions:
     def opaque(self, node: Any, reason: str) -> OpaqueExpression:
         touched = frozenset(self.touched(node))
         t = ir_type(node.type) if getattr(node, "type", None) is not None else OBJECT
-        return OpaqueExpression(t, reason, self.cell.brief(node), reads=touched, writes=touched, at=self.at(node))
+        text, at = self.cell.brief(node), self.at(node)
+        return OpaqueExpression(t, reason, text, reads=touched, writes=touched, acts=True, at=at)
 
     def touched(self, node: Any) -> Iterator[Symbol]:
         """Every variable named in or below a node."""
         for inner in walk_tree(node) if hasattr(node, "child_attrs") else ():
             entry = getattr(inner, "entry", None)
             if type(inner).__name__ == "NameNode" and entry is not None and not entry.is_cfunction:
-                yield self.symbol(entry)
+                yield self.symbol(entry.defining_entry)  # of a variable that an inner function uses
 
     def symbol(self, entry: Any) -> Symbol:
         known = self.cell.symbols.get(id(entry))
@@ -191,7 +196,7 @@ class CythonExpressions:
 
     def _ResultRefNode(self, node: Any) -> Expression:
         if node.expression is None:
-            raise Unsaid(f"uses `{self.cell.brief(node)}`, which has no Python form")
+            raise self.unsaid(node)
         return self.lower(node.expression)
 
     def _BoolBinopResultNode(self, node: Any) -> Expression:
@@ -216,7 +221,10 @@ class CythonExpressions:
     # -- literals -----------------------------------------------------------------------------------
 
     def _IntNode(self, node: Any) -> Expression:
-        value, spelling = _whole_number(str(node.value)) or (int(node.value), "")
+        written = _whole_number(str(node.value))
+        if written is None:
+            raise Unsaid(f"uses `{node.value}`, which comes from C")
+        value, spelling = written
         if node.type.is_pyobject:
             return Constant(OBJECT, value, spelling, at=self.at(node))
         t = INT if INT.low <= value <= INT.high and not node.longness else LONG
@@ -273,6 +281,8 @@ class CythonExpressions:
             if type(part).__name__ == "FormattedValueNode":
                 text += self._formatted(part)
                 operands.append(self.value(part.value))
+            elif not hasattr(part, "value"):
+                raise self.unsaid(node)
             else:
                 inner = repr("'" + str(part.value))[2:-1].replace('"', '\\"')
                 text += inner.replace("{", "{{{{").replace("}", "}}}}")
@@ -285,7 +295,7 @@ class CythonExpressions:
         """``{x!r:.2f}`` of an f-string, as a part of a template."""
         spec = node.format_spec
         if spec is not None and not hasattr(spec, "value"):
-            raise Unsaid(f"uses `{self.cell.brief(node)}`, which has no Python form")
+            raise self.unsaid(node)
         mark = f"!{node.conversion_char}" if node.conversion_char else ""
         width = f":{spec.value}" if spec is not None and spec.value else ""
         return f"{{{{{{}}{mark}{width}}}}}"
@@ -297,6 +307,7 @@ class CythonExpressions:
         name = str(node.name)
         if entry is None:
             raise Unsaid(f"uses `{name}`, which is not a function or variable of the cell")
+        entry = entry.defining_entry
         of_c = entry.visibility == "extern" and (entry.type.is_numeric or entry.type.is_enum)
         if of_c and (known := header_constant(str(entry.cname))) is not None:
             return replace(known, at=at)
@@ -449,7 +460,7 @@ class CythonExpressions:
     def _DereferenceNode(self, node: Any) -> Expression:
         base = self.value(node.operand)
         if base.type.kind != "a":
-            raise Unsaid(f"uses `{self.cell.brief(node)}`, which has no Python form")
+            raise self.unsaid(node)
         return Element(ir_type(node.type), base, Constant(INT, 0), at=base.at)
 
     def _AmpersandNode(self, node: Any) -> Expression:
@@ -466,7 +477,7 @@ class CythonExpressions:
             return Dynamic(t, f"{word}({', '.join(['{}'] * len(values))})", tuple(values), at=values[0].at)
         value = self.value(node.temp_expression)
         if not _is_repeatable(value):
-            raise Unsaid(f"uses `{self.cell.brief(node)}`, which has no Python form")
+            raise self.unsaid(node)
         self.known[id(node.lazy_temp)] = value
         return self.lower(node.subexpression)
 
@@ -590,6 +601,39 @@ class CythonExpressions:
         texts = ["" if end is None else "{}" for end in values]
         return ":".join(texts if texts[2] else texts[:2]), tuple(end for end in values if end is not None)
 
+    # -- comprehensions -----------------------------------------------------------------------------
+
+    def _GeneratorExpressionNode(self, node: Any) -> Expression:
+        return self._comprehension("({})", node.def_node.gbody.body, node)
+
+    def _ComprehensionNode(self, node: Any) -> Expression:
+        brackets = {"list": "[{}]", "set": "{{{{{}}}}}"}.get(node.type.name)
+        if brackets is None:
+            raise self.unsaid(node)
+        return self._comprehension(brackets, node.loop, node)
+
+    def _comprehension(self, brackets: str, inner: Any, node: Any) -> Expression:
+        """A template with the item, and with the target, the iterable and the tests of each loop."""
+        clauses, operands = "", list[Expression]()
+        while (word := type(inner).__name__) not in ("ExprStatNode", "ComprehensionAppendNode"):
+            if word == "StatListNode" and len(inner.stats) == 1:
+                inner = inner.stats[0]
+            elif word == "ForInStatNode" and inner.else_clause is None:
+                clauses += " for {} in {}"
+                operands += [self.lower(inner.target), self.value(inner.iterator.sequence)]
+                inner = inner.body
+            elif word == "IfStatNode" and len(inner.if_clauses) == 1 and inner.else_clause is None:
+                clauses += " if {}"
+                operands.append(self.test(inner.if_clauses[0].condition))
+                inner = inner.if_clauses[0].body
+            else:
+                raise self.unsaid(node)
+        item = inner.expr.arg if type(inner.expr).__name__ == "YieldExprNode" else inner.expr
+        values = (self.value(item), *operands)
+        if any(isinstance(each, OpaqueExpression) for value in values for each in walk(value)):
+            raise self.unsaid(node)
+        return Dynamic(OBJECT, brackets.format(f"{{}}{clauses}"), values, at=self.at(node))
+
     # -- calls --------------------------------------------------------------------------------------
 
     def _SimpleCallNode(self, node: Any) -> Expression:
@@ -609,6 +653,8 @@ class CythonExpressions:
         if type(positional).__name__ != "TupleNode" or (keywords is not None and type(keywords).__name__ != "DictNode"):
             raise Unsaid(f"calls with unpacked arguments: `{self.cell.brief(node)}`")
         pairs = keywords.key_value_pairs if keywords is not None else ()
+        if not all(hasattr(p.key, "value") for p in pairs):
+            raise Unsaid(f"calls with unpacked arguments: `{self.cell.brief(node)}`")
         return self._python_call(node, positional.args, [(str(p.key.value), p.value) for p in pairs])
 
     def _python_call(self, node: Any, args: Sequence[Any], keywords: Sequence[tuple[str, Any]]) -> Expression:

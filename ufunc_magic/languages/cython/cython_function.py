@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from ...ir import Effects, FunctionIR, PointerEffect
+
 
 @dataclass(frozen=True)
 class CythonType:
@@ -69,12 +71,12 @@ class CyFunction:
         It may set an exception at all.
     nogil : bool
         Declared so.
-    keeps : bool
-        It may keep a memoryview beyond its call.
     varargs : bool
         It takes ``*args``, ``**kwargs`` or keyword-only parameters.
     fused : dict
         Fused type -> the type chosen here.
+    body, effects : FunctionIR, Effects
+        Its IR and the effects of that; None where it could not be lowered.
     doc : str
     """
 
@@ -88,10 +90,17 @@ class CyFunction:
     value: str = ""
     raises: bool = True
     nogil: bool = False
-    keeps: bool = False
     varargs: bool = False
     fused: Mapping[str, str] = field(default_factory=dict)
     doc: str = ""
+    body: FunctionIR | None = field(default=None, repr=False)
+    effects: Effects | None = field(default=None, repr=False)
+
+    def effect(self, position: int) -> PointerEffect:
+        """What it does with the elements of the pointer or array at ``position``."""
+        if self.body is None or self.effects is None:
+            return PointerEffect("update", indexed=True, escapes=True, as_object=True)
+        return self.effects.pointers.get(self.body.parameters[position], PointerEffect())
 
 
 _UFUNC = re.compile(r"^#+\s*ufunc:\s*(.*)$")

@@ -15,7 +15,7 @@ from ...codegen import INSTRUCTIONS, Instance
 from ...ir import is_declared_by
 from ...model import BodyFacts, Options, Parameter, Signature
 from .cython_function import CellText, CyFunction
-from .nogil_clone import Clone, Definition
+from .nogil_clone import Clone
 from .signature_inference import NoUfunc, TypedFunction, c_type, infer
 
 
@@ -58,7 +58,6 @@ class ModuleLoops:
 def loops(
     functions: Sequence[CyFunction],
     *,
-    defined: Mapping[str, Definition],
     cloned: Mapping[str, Clone],
     text: CellText,
     options: Options,
@@ -71,8 +70,8 @@ def loops(
     ----------
     functions : sequence of CyFunction
         As translated; several of one name are the specialisations of a fused function.
-    defined, cloned : mapping
-        The C of each function, and the clones that need no Python, by C name.
+    cloned : mapping
+        The clones that need no Python, by C name.
     text : CellText
         The cell, for comments and source.
     options : Options
@@ -95,9 +94,9 @@ def loops(
     for function in functions:
         if function.name.startswith("_"):
             continue
-        typed = TypedFunction(function, text, defined.get(function.cname), cplus=options.cplus)
+        typed = TypedFunction(function, text, cplus=options.cplus)
         refused = NoUfunc(function, "has a loop that the C compiler rejects") if function.name in without else None
-        signature = refused or infer(typed, options, defined)
+        signature = refused or infer(typed, options)
         public.append((typed, signature))
         if isinstance(signature, NoUfunc):
             rest.setdefault(function.name, signature)

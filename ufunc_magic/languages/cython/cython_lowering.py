@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...ir import OBJECT, Block, Declare, FunctionIR, OpaqueStatement, Program, Statement, Symbol
+from ...model import Comfort
 from ._private import ExprNodes, FusedCFuncDefNode, Nodes
 from .cdef_variant import PREFIX, plain_name, walk
 from .cython_ctypes import ir_type
@@ -14,8 +15,8 @@ from .cython_expressions import LoweredCell
 from .cython_statements import CythonStatements
 
 
-def lower(tree: Any, *, source: str, desc: Any) -> Program:
-    """The IR of the cell that ``tree`` was analysed from.
+def lower(tree: Any, *, source: str, desc: Any, notes: list[str]) -> tuple[Program, dict[str, FunctionIR]]:
+    """Lower the cell that ``tree`` was analysed from, to its IR, and to its functions by C name.
 
     Parameters
     ----------
@@ -25,6 +26,8 @@ def lower(tree: Any, *, source: str, desc: Any) -> Program:
         The cell.
     desc : object
         Cython's descriptor of the cell, by which its own nodes are told from those of files that it includes.
+    notes : list of str
+        Receives why a function could not be lowered.
     """
     cell = LoweredCell(source, desc, tree.scope)
     nodes = [node for node in _functions(tree) if node.pos[0] is desc]
@@ -34,12 +37,19 @@ def lower(tree: Any, *, source: str, desc: Any) -> Program:
     for name, several in _by_name(nodes).items():
         for place, node in enumerate(several):
             cell.functions[id(node.entry)] = name, place
-    functions = {name: tuple(_function(cell, node) for node in several) for name, several in _by_name(nodes).items()}
+    functions = {
+        name: tuple(_function(cell, node, notes) for node in several) for name, several in _by_name(nodes).items()
+    }
     functions = {name: _with_defaults(several, nodes, cell) for name, several in functions.items()}
     module = CythonStatements(cell, tree.directives)
     imports = dict(_module_level(module, tree.body))
     symbols = {s.name: s for s in cell.symbols.values() if s.storage in ("global", "constant")}
-    return Program(functions, symbols, tuple(module.lines), imports, source.encode())
+    bodies = {
+        str(node.entry.func_cname or node.entry.cname): function
+        for name, several in _by_name(nodes).items()
+        for node, function in zip(several, functions[name], strict=True)
+    }
+    return Program(functions, symbols, tuple(module.lines), imports, source.encode()), bodies
 
 
 def _functions(tree: Any) -> Iterator[Any]:
@@ -86,7 +96,7 @@ def _c_declarator(node: Any) -> Any:
     return declarator
 
 
-def _function(cell: LoweredCell, node: Any) -> FunctionIR:
+def _function(cell: LoweredCell, node: Any, notes: list[str]) -> FunctionIR:
     scope = node.local_scope
     entries = list(scope.arg_entries)
     name = plain_name(node.entry).removeprefix(PREFIX)
@@ -104,11 +114,17 @@ def _function(cell: LoweredCell, node: Any) -> FunctionIR:
         at=at,
         chosen=tuple((str(getattr(fused, "name", fused)), str(kind)) for fused, kind in chosen.items()),
     )
-    if reason := _refusal(node):
-        return replace(function, body=Block((OpaqueStatement(reason, cell.brief(node), at=at),), at=at))
-    body.statement(node.body)
-    lines = [*_declarations(body, scope, parameters), *body.lines]
-    return replace(function, body=Block(tuple(lines), at=at), calls=tuple(body.calls))
+    reason = _refusal(node)
+    if not reason:
+        with Comfort(f"the IR of {name}", notes):
+            body.statement(node.body)
+            lines = [*_declarations(body, scope, parameters), *body.lines]
+            return replace(function, body=Block(tuple(lines), at=at), calls=tuple(body.calls))
+    symbols = frozenset(parameters)
+    opaque = OpaqueStatement(
+        reason or "could not be read", cell.brief(node), (), symbols, symbols, repeats=True, acts=True, at=at
+    )
+    return replace(function, body=Block((opaque,), at=at))
 
 
 def _returned(kind: Any) -> tuple[Any, ...]:

@@ -88,7 +88,8 @@ class CythonStatements(CythonExpressions):
 
     def opaque_statement(self, node: Any, reason: str) -> OpaqueStatement:
         touched = frozenset(self.touched(node))
-        return OpaqueStatement(reason, self.cell.brief(node), reads=touched, writes=touched, at=self.at(node))
+        text, at = self.cell.brief(node), self.at(node)
+        return OpaqueStatement(reason, text, reads=touched, writes=touched, repeats=True, acts=True, at=at)
 
     # -- blocks and what is nothing -----------------------------------------------------------------
 
@@ -159,7 +160,7 @@ class CythonStatements(CythonExpressions):
 
     def _do_ParallelAssignmentNode(self, node: Any) -> None:
         if not all(type(inner).__name__ == "SingleAssignmentNode" for inner in node.stats):
-            raise Unsaid(f"uses `{self.cell.brief(node)}`, which has no Python form")
+            raise self.unsaid(node)
         assignments = tuple(self.assignment(inner.lhs, inner.rhs) for inner in node.stats)
         self.put(ParallelAssignment(assignments, at=assignments[0].at))
 
@@ -234,6 +235,21 @@ class CythonStatements(CythonExpressions):
         else:
             self.put(DynamicStatement("assert {}, {}", (test, self.value(value)), at=at))
 
+    def _do_TryExceptStatNode(self, node: Any) -> None:
+        blocks = [node.body, *(clause.body for clause in node.except_clauses), node.else_clause]
+        if any(clause.target is not None for clause in node.except_clauses):
+            raise self.unsaid(node)
+        self._put_opaque(node, blocks)
+
+    def _do_TryFinallyStatNode(self, node: Any) -> None:
+        self._put_opaque(node, [node.body, node.finally_clause])
+
+    def _put_opaque(self, node: Any, blocks: Sequence[Any]) -> None:
+        """A statement that cannot be said, with the blocks in it, which can."""
+        parts = tuple(self.block(block) for block in blocks if block is not None)
+        reason = str(self.unsaid(node))
+        self.put(OpaqueStatement(reason, self.cell.brief(node), parts, at=self.at(node)))
+
     # -- control flow -------------------------------------------------------------------------------
 
     def _do_IfStatNode(self, node: Any) -> None:
@@ -247,7 +263,7 @@ class CythonStatements(CythonExpressions):
 
     def _do_WhileStatNode(self, node: Any) -> None:
         if node.condition is None:
-            raise Unsaid(f"uses `{self.cell.brief(node)}`, which has no Python form")
+            raise self.unsaid(node)
         self.put(While(self.test(node.condition), self.block(node.body), self.otherwise(node), at=self.at(node)))
 
     def _do_ForInStatNode(self, node: Any) -> None:
@@ -298,7 +314,7 @@ class CythonStatements(CythonExpressions):
         body, down = self.block(node.body), node.relation1[0] == ">"
         changed = _changes(body, {n.symbol for n in walk(target) if isinstance(n, Name)} | _read(stop))
         if not isinstance(target, Name) or not target.type.integral or not step or changed:
-            raise Unsaid(f"uses `{self.cell.brief(node)}`, which has no Python form")
+            raise self.unsaid(node)
         step = -step if down else step
         if "=" not in node.relation1:
             start = Binary(start.type, "+", start, self.convert(Constant(INT, step), start.type), at=start.at)

@@ -271,7 +271,6 @@ def _planned(cell: _Cell, translated: Translated, without: frozenset[str], notes
         cloned = nogil_clone.clones(defined, names, free=translated.free, module=cell.module)
     return loops(
         translated.functions,
-        defined=defined,
         cloned=cloned,
         text=CellText(cell.source),
         options=options,

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from ... import cells
 from ...model import Function, Options, Parameter, Signature, SignatureError, Unit, line_mark
 from .cython_function import CellText, CyFunction, CythonType
-from .nogil_clone import Definition
 
 
 @dataclass(frozen=True)
@@ -23,11 +19,10 @@ class NoUfunc:
 
 @dataclass(frozen=True)
 class TypedFunction:
-    """A function with what the cell's text and its C say of it."""
+    """A function with the cell's text."""
 
     function: CyFunction
     text: CellText
-    definition: Definition | None
     cplus: bool
 
     @property
@@ -40,7 +35,7 @@ class TypedFunction:
         return f"{self.function.name} (line {line_mark(self.function.line)})"
 
 
-def infer(typed: TypedFunction, options: Options, defined: Mapping[str, Definition]) -> Signature | NoUfunc:
+def infer(typed: TypedFunction, options: Options) -> Signature | NoUfunc:
     """The ufunc that a function can be, or why it can be none.
 
     Raises
@@ -64,7 +59,7 @@ def infer(typed: TypedFunction, options: Options, defined: Mapping[str, Definiti
         if typed.outputs or function.returns.kind == "void"
         else c_type(function.returns, cplus=typed.cplus),
         parameters=(
-            *(_parameter(p.name, p.type, typed, line=function.line) for p in function.parameters),
+            *(_parameter(typed, position) for position in range(len(function.parameters))),
             *(
                 Parameter(f"out{n}", c_type(t, cplus=typed.cplus), pointer=1, access="write")
                 for n, t in enumerate(typed.outputs, 1)
@@ -76,10 +71,13 @@ def infer(typed: TypedFunction, options: Options, defined: Mapping[str, Definiti
         annotation=annotation or _evident(function),
     )
     arrays = [p.name for p in function.parameters if p.type.kind == "array"]
-    if arrays and function.keeps:
-        return NoUfunc(function, f"may keep the array '{arrays[0]}' beyond its call")
-    if arrays and _wants_owner(function.cname, defined):
-        return NoUfunc(function, f"uses the array '{arrays[0]}' as a Python object")
+    for position, parameter in enumerate(function.parameters):
+        if parameter.type.kind == "array":
+            effect = function.effect(position)
+            if effect.as_object:
+                return NoUfunc(function, f"uses the array '{parameter.name}' as a Python object")
+            if effect.escapes:
+                return NoUfunc(function, f"may keep the array '{parameter.name}' beyond its call")
     if arrays and not (annotation or _evident(function)):
         return NoUfunc(
             function,
@@ -104,17 +102,6 @@ def infer(typed: TypedFunction, options: Options, defined: Mapping[str, Definiti
     pointers = any(p.type.kind == "pointer" for p in function.parameters)
     notes = tuple(n for n in signatures[0].notes if pointers or not n.startswith("No integer parameter"))
     return replace(signatures[0], notes=notes)
-
-
-def _wants_owner(cname: str, defined: Mapping[str, Definition], callers: frozenset[str] = frozenset()) -> bool:
-    """Whether C asks for the object behind a memoryview, which the loops' memoryviews do not have."""
-    if cname not in defined or cname in callers:
-        return False
-    body = defined[cname].body
-    if re.search(r"__pyx_memoryview_(?!slice_memviewslice)|__pyx_memview_slice|\.memview\)? ?->", body):
-        return True
-    called = set(re.findall(r"\b(__pyx_(?:f|fuse)_\w+)\(", body)) & defined.keys()
-    return any(_wants_owner(name, defined, callers | {cname}) for name in called)
 
 
 def _cython(message: str) -> str:
@@ -162,44 +149,22 @@ def c_type(kind: CythonType, *, cplus: bool) -> str:
     return kind.c
 
 
-def _parameter(name: str, kind: CythonType, typed: TypedFunction, *, line: int) -> Parameter:
-    c = c_type(kind, cplus=typed.cplus)
+def _parameter(typed: TypedFunction, position: int) -> Parameter:
+    function = typed.function
+    parameter = function.parameters[position]
+    kind, c = parameter.type, c_type(parameter.type, cplus=typed.cplus)
     if kind.kind == "number":
-        return Parameter(name, c, line=line)
-    access, indexed = _access(name, typed.definition.body if typed.definition else "")
-    array = kind.kind == "array"
-    return Parameter(name, c, const=kind.const, pointer=1, access=access, indexed=indexed or array, line=line)
-
-
-_Access = Literal["none", "read", "write", "update"]
-
-
-def _access(name: str, body: str) -> tuple[_Access, bool]:
-    """What C does to the elements behind a parameter, and whether to others than the first."""
-    word = rf"__pyx_v_{re.escape(name)}"
-    reads = writes = updates = indexed = False
-    # `x[0] += 1`: Cython keeps the index.
-    for index in set(re.findall(r"\b(__pyx_t_\d+) = 0;", body)) - set(re.findall(r"\b(__pyx_t_\d+) = (?!0;)", body)):
-        body = body.replace(f"[{index}]", "[0]")
-    for statement in re.split(r"[;{}]", body):
-        if not re.search(rf"\b{word}\b", statement):
-            continue
-        indexed |= bool(re.search(rf"\b{word}\[(?!0\])|\b{word} [-+]", statement))
-        stored = re.match(r"\s*(?P<to>\(*\*?\(*.*?)\s*(?P<with>[-+*/|&^%]|<<|>>)?=(?!=)(?P<value>.*)", statement, re.S)
-        to = stored["to"] if stored else ""
-        target = bool(re.search(rf"\b{word}(?:\.data\b|\[|\))", to)) and not re.match(r"\s*__pyx_[tv]_\w+$", to)
-        if target and stored:
-            writes, updates = True, updates or bool(stored["with"])
-            value = stored["value"]
-        else:
-            value = statement
-        if re.search(rf"\b{word}\.data\b|\b{word}\[|\(\*{word}\)", value):
-            reads = True
-        if re.search(rf"[(,]\s*{word}\s*[,)]", value):
-            writes = True  # handed on, to be written to for all that is known
-    if writes:
-        return ("update" if reads or updates else "write"), indexed
-    return ("read" if reads else "none"), indexed
+        return Parameter(parameter.name, c, line=function.line)
+    effect = function.effect(position)
+    return Parameter(
+        parameter.name,
+        c,
+        const=kind.const,
+        pointer=1,
+        access=effect.access,
+        indexed=effect.indexed or kind.kind == "array",
+        line=function.line,
+    )
 
 
 def _check_ranks(signature: Signature, typed: TypedFunction) -> None:

@@ -6,14 +6,13 @@ symbol table after its analysis.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ...ir import MATH_FUNCTIONS, Program, c_names
-from ...model import Comfort, Diagnostic, number_type
+from ...ir import MATH_FUNCTIONS, Effects, FunctionIR, Program, c_names, find_effects, from_number
+from ...model import TYPES, Comfort, Diagnostic
 from . import cython_errors
 from ._private import (
     AnalyseExpressionsTransform,
@@ -25,10 +24,10 @@ from ._private import (
     PyrexTypes,
 )
 from .cdef_variant import PREFIX, Analysis, Variants, definitions, is_number, plain_name
+from .cython_ctypes import ir_type
 from .cython_function import CellText, CyFunction, CyParameter, CythonType
 from .cython_lowering import lower
 from .cython_search import SearchContext, Searches
-from .kept_views import keepers
 from .nogil_clone import with_real_powers
 from .traceback_lines import with_place
 
@@ -142,9 +141,9 @@ class _Run:
     variants: Variants
     tree: Any = field(default=None)
     definitions: dict[str, Any] = field(default_factory=dict)
-    #: Functions that may keep memoryviews; None where that is not known.
-    keepers: frozenset[str] | None = None
     program: Program | None = None
+    #: By C name; empty where the cell could not be lowered.
+    lowered: dict[str, tuple[FunctionIR, Effects]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def stages(self, stages: Sequence[Any]) -> list[Callable[[Any], Any]]:
@@ -161,14 +160,15 @@ class _Run:
 
     def _define(self, tree: Any) -> Any:
         self.definitions = definitions(tree)
-        with Comfort("what is known of memoryviews", []):
-            self.keepers = keepers(tree)
         return tree
 
     def _lower(self, tree: Any) -> Any:
         """Before Cython rewrites loops and calls into what its C has of them."""
         with Comfort("the cell's IR", self.notes):
-            self.program = lower(tree, source=self.variants.text.source, desc=self.desc)
+            self.program, bodies = lower(tree, source=self.variants.text.source, desc=self.desc, notes=self.notes)
+            functions = list(bodies.values())
+            effects = find_effects(functions)
+            self.lowered = dict(zip(bodies, zip(functions, effects, strict=True), strict=True))
         return tree
 
     def _use_all(self, tree: Any) -> Any:
@@ -212,30 +212,17 @@ def _ctype(kind: Any) -> CythonType:
         return CythonType("tuple" if all(f.kind == "number" for f in fields) else "other", fields=fields, shown=shown)
     if is_number(kind) and not kind.is_fused:
         c = "bint" if kind is PyrexTypes.c_bint_type else kind.empty_declaration_code()
-        return CythonType("number", c, const, shown=shown, number=_number(kind.resolve()))
+        return CythonType("number", c, const, shown=shown, number=_number(kind))
     return CythonType("other", shown=shown)
 
 
-#: Types that NumPy calls otherwise than Cython does, or not at all.
-_LETTERS = {
-    "bint": "?",
-    "bool": "?",
-    "char": "b",
-    "float": "f",
-    "Py_ssize_t": "q",
-    "ptrdiff_t": "q",
-    "size_t": "Q",
-    "float complex": "F",
-    "double complex": "D",
-    "long double complex": "G",
-}
+#: The IR's types of numbers -> NumPy's type numbers.
+_NUMBERS = {from_number(number): number for number in reversed(TYPES)}
 
 
 def _number(kind: Any) -> int:
-    """NumPy's type number of a type that is no typedef."""
-    name = re.sub(r"^signed (?!char)", "", str(kind))
-    known = number_type(_LETTERS.get(name, name))
-    return known.number if known else 12 if kind.is_float else 9
+    """NumPy's type number of a type."""
+    return _NUMBERS.get(ir_type(kind), 12 if kind.is_float else 9)
 
 
 def _functions(run: _Run) -> list[CyFunction]:
@@ -273,6 +260,7 @@ def _c_function(entry: Any, run: _Run) -> CyFunction:
         CyParameter(str(arg.name or f"x{n}"), _ctype(arg.type), n >= optional) for n, arg in enumerate(kind.args)
     ]
     value = kind.exception_value
+    body, effects = run.lowered.get(str(entry.func_cname), (None, None))
     return CyFunction(
         name=name,
         kind="cpdef" if kind.is_overridable else "cdef",
@@ -284,10 +272,11 @@ def _c_function(entry: Any, run: _Run) -> CyFunction:
         value="" if value is None else str(value),
         raises=_may_raise(kind),
         nogil=bool(kind.nogil),
-        keeps=run.keepers is None or name.removeprefix(PREFIX) in run.keepers,
         varargs=bool(kind.has_varargs),
         fused=_specialization(run.tree.scope.entries.get(name), kind),
         doc=run.variants.docs.get(name, ""),
+        body=body,
+        effects=effects,
     )
 
 
@@ -337,9 +326,10 @@ def _def_functions(node: Any, variants: Sequence[CyFunction], *, doc: str) -> li
             cname=variant.cname,
             parameters=variant.parameters,
             returns=variant.returns,
-            keeps=variant.keeps,
             varargs=False,
             fused=variant.fused,
+            body=variant.body,
+            effects=variant.effects,
         )
         for variant in variants
     )
