@@ -756,7 +756,7 @@ VECTORS: dict[str, tuple[str, str, str, str, tuple[Any, ...]]] = {
         ("from libc.math cimport fmax\ncdef double f(double x, double y):\n    return fmax(x, y) + min(x, y, 1.0)\n"),
         "dd->d",
         "",
-        "return np.maximum(x, y) + np.minimum(np.minimum(x, y), 1.0)",
+        "return np.fmax(x, y) + np.minimum(np.where(y < x, y, x), 1.0)",
         (np.linspace(-1, 2, 7), np.linspace(3, -4, 7)),
     ),
     "dot product": (
@@ -1072,9 +1072,11 @@ def test_a_loop_that_looks_back_has_no_numpy_expression(cell: str) -> None:
     assert form(cell, core="(n)->()").vector == ""
 
 
-def test_narrow_integers_and_c_division_have_no_numpy_expression() -> None:
-    assert form("cdef int f(short a):\n    return a*a\n", types="h->i").vector == ""
-    assert form("# cython: cdivision=True\ncdef int f(int a):\n    return a // 3\n", types="i->i").vector == ""
+def test_narrow_integers_and_c_division_are_cs() -> None:
+    narrow = form("cdef int f(short a):\n    return a*a\n", types="h->i")
+    assert narrow.vector == "def f(a):\n    return a.astype(np.int32) * a.astype(np.int32)\n"
+    divided = form("# cython: cdivision=True\ncdef int f(int a):\n    return a // 3\n", types="i->i")
+    assert vector(divided)(np.array([-7, 7, -6])).tolist() == [-2, 2, -2]
 
 
 # -- purity, reasons ----------------------------------------------------------------------------

@@ -11,7 +11,8 @@ wanted (`write_forms`); out comes a `PythonForm`, three texts of the function, o
 * `operand_lists`: a ufunc's operands as parameters, nested lists and results.
 * `math_names`, `runtime_names`, `random_rounding`: C's library in Python's words, and what the texts run with.
 * `dynamic_form`, `dynamic_writer`: Cython's functions, with Python's objects, division and loops.
-* `numpy_writer` with `numpy_values`, `numpy_reductions`, `dataflow`; `dialects`: what is made of the Python form.
+* `numpy_writer`: a function of the IR over whole arrays; `dialects`: numexpr and Cython, from the other texts.
+* `purity`: whether a Python function does nothing but calculate.
 """
 
 import lazy_loader

@@ -17,10 +17,10 @@ from ..ir import (
     Statement,
     Symbol,
     Unpack,
+    repeats,
     walk,
 )
 from ..model import Comfort, Operand, Signature
-from .dataflow import has_loops, is_pure
 from .dynamic_writer import DynamicScope, DynamicWriter
 from .integer_rules import plain_text
 from .marks import Texts, texts
@@ -28,11 +28,9 @@ from .math_names import HELPERS
 from .module_scope import Routine, RoutineParameter, assigned_first, changes_of, python_name
 from .numpy_writer import numpy_text
 from .operand_lists import OperandLists
+from .purity import is_pure
 from .python_writer import COUNTER
 from .value import Expr, Lines, NotPython, PythonForm, Stop, assign, define, result, zero
-
-#: Integers narrower than C's int, which C calculates in int and NumPy does not.
-_NARROW = frozenset((0, 1, 2, 3, 4))
 
 #: Functions that a checked text brings along, beside C's.
 _HELPERS = {
@@ -107,13 +105,10 @@ def _texts(program: Program, request: FormRequest) -> PythonForm:
     source = _without_unused(plain_text(written.marks, divides=not request.inputs)) if written.marks else written.source
     tree = ast.parse(source)
     compile(written.checked, "<python>", "exec")
-    truncates = "__ufm_div(" in written.marks or "__ufm_rem(" in written.marks
     notes: list[str] = []
     vector = ""
     with Comfort(f"the NumPy expression of {request.name}", notes):
-        if not (truncates or _NARROW & {*request.inputs}):
-            dimensions = [-1 if p.type.kind == "o" else p.type.depth for p in main.parameters if p.reads]
-            vector = numpy_text(tree, main.name, dimensions=dimensions, stacked=scope.lists)
+        vector = numpy_text(program, function, signature)
     watched = bool(request.inputs)
     return PythonForm(
         source,
@@ -121,7 +116,7 @@ def _texts(program: Program, request: FormRequest) -> PythonForm:
         vector,
         main.name,
         is_pure(tree),
-        has_loops(tree),
+        repeats(program, function),
         written.marks if watched else "",
         "".join(notes),
     )

@@ -92,10 +92,6 @@ class ExpressionWriter(Operators):
     def refused(self, node: Node) -> Stop:
         return self.stop(f"uses `{self.brief(node)}`, which has no Python form", node)
 
-    def widen(self, t: CType, operands: Sequence[Expr]) -> None:
-        super().widen(t, operands)
-        self.scope.widens |= self.widens
-
     @contextmanager
     def _inside(self) -> Iterator[None]:
         """What is not always evaluated: no statement may come before it."""

@@ -12,12 +12,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ..ir import VOID, CType, FunctionIR, Name, OpaqueStatement, Program, walk
+from ..ir import VOID, FunctionIR, Name, OpaqueStatement, Program, walk
 from ..model import Comfort, Signature, Unit
 from .marks import Texts, texts
 from .math_names import HELPERS
 from .module_scope import ModuleScope, Routine, RoutineParameter, assigned_first, python_name
-from .numpy_values import FunctionTypes
 from .numpy_writer import numpy_text
 from .operand_lists import OperandLists
 from .python_writer import COUNTER, PythonWriter
@@ -47,7 +46,7 @@ def _write(program: Program, signature: Signature, unit: Unit) -> PythonForm | N
         main = scope.main = _main_routine(scope, signature)
         written = _module(scope, main, signature)
         compile(written.source, "<python>", "exec")
-        parsed = ast.parse(written.checked)
+        compile(written.checked, "<python>", "exec")
     except Stop as fault:
         return NotPython(fault.reason, fault.row or signature.function.line)
     except SyntaxError as error:
@@ -57,7 +56,7 @@ def _write(program: Program, signature: Signature, unit: Unit) -> PythonForm | N
     notes: list[str] = []
     vector = ""
     with Comfort(f"the NumPy expression of {signature.name}", notes):
-        vector = _vector(scope, main, signature, parsed)
+        vector = numpy_text(program, main.function, signature)
     return PythonForm(written.source, written.checked, vector, main.name, marks=written.marks, note="".join(notes))
 
 
@@ -125,31 +124,6 @@ def _module(scope: ModuleScope, main: Routine, signature: Signature) -> Texts:
     order = sorted(functions, key=lambda function: function.at.start)
     constants = [line for line, _ in scope.constants.values()]
     return texts([[], constants, *([functions[key]] for key in order), [last]], HELPERS)
-
-
-def _vector(scope: ModuleScope, main: Routine, signature: Signature, module: ast.Module) -> str:
-    """The NumPy text, of the checked one, which has C's values."""
-    types = {
-        routine.name: FunctionTypes(tuple(p.type for p in routine.parameters if p.reads), routine.returns)
-        for routine in scope.routines.values()
-    }
-    inputs = [main.parameters[o.index].type.element for o in signature.inputs]
-    types[main.name] = FunctionTypes(tuple(inputs))
-    returned: Sequence[CType] = main.parts or (main.returns,)
-    outputs = [
-        returned[-1 - o.index] if o.index < 0 else main.parameters[o.index].type.element for o in signature.outputs
-    ]
-    if signature.core and len({t.bits for t in (*inputs, *outputs) if t.kind in "fc"}) > 1:
-        return ""  # NumPy would add floats up in float where C does in double
-    dimensions = [len(o.core) for o in signature.inputs]
-    return numpy_text(
-        module,
-        main.name,
-        dimensions=dimensions,
-        stacked=bool(signature.core),
-        types=types,
-        rounded=outputs if scope.widens else (),
-    )
 
 
 # -- functions ----------------------------------------------------------------------------------

@@ -83,7 +83,6 @@ class ModuleScope:
     constants: dict[Symbol, tuple[ast.stmt, Expr]] = field(default_factory=dict)
     routines: dict[FunctionIR, Routine] = field(default_factory=dict)
     main: Routine | None = None
-    widens: bool = False
     _serial: int = 0
 
     def __post_init__(self) -> None:

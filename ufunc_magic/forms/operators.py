@@ -61,9 +61,6 @@ def tested(e: Expr) -> Expr:
 class Operators:
     """Operators on ``Expr``."""
 
-    #: Something is computed in double that comes as float, which NumPy does not do.
-    widens = False
-
     def stop(self, reason: str, node: Node | None = None) -> Stop:
         """The exception for what has no Python form."""
         return Stop(reason, node.at.line if node is not None else 0)
@@ -147,7 +144,6 @@ class Operators:
             raise self.stop(f"applies `{op}` to a floating-point number", node)
         left, right = self.settle(left), self.settle(right)
         t = usual(left.type, right.type)
-        self.widen(t, (left, right))
         left, right = self._real(left, right, t)
         if t == FLOAT:
             left, right = self.as_operand(left, t), self.as_operand(right, t)
@@ -164,10 +160,6 @@ class Operators:
         if right.whole and left.type.integral:
             return left, Expr(marked("whole", right), t)
         return left, right
-
-    def widen(self, t: CType, operands: Sequence[Expr]) -> None:
-        """Note that C computes in double what comes as float."""
-        self.widens |= t == DOUBLE and any(e.type == FLOAT and e.value is None for e in operands)
 
     def compare(self, op: str, left: Expr, right: Expr) -> Expr:
         left, right = self.settle(left), self.settle(right)
@@ -292,7 +284,6 @@ class Operators:
         if row.result == "same" and row.python == "abs" and values[0].type.integral:
             return self._absolute(values[0])
         if row.result not in ("same", "complex") and t.kind == "f":
-            self.widen(t, values)
             count = row.integer[0] if row.integer is not None else -1
             values = [v if at == count else self._argument(v, t, row) for at, v in enumerate(values)]
         elif row.name == "cpow" and all(v.type.kind != "c" for v in values):  # NumPy's power would be real

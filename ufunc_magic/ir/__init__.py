@@ -4,6 +4,7 @@
 `constants`       the values of constant expressions and of headers' constants
 `effects`         what functions do to their pointers and to the world, calls followed
 `index_bounds`    pointers whose length one of the integers is, by the loops around their indices
+`loop_places`     where a function repeats statements
 `math_functions`  C's mathematical library: names, Python's and NumPy's words, derivatives, costs
 `memory_roots`    whose memory an expression leads to; nodes of Python's own that only calculate
 `nodes`           statements and expressions, with C types and places; symbols; functions; walks over them
@@ -19,6 +20,7 @@ from __future__ import annotations
 from .constants import evaluate as evaluate, header_constant as header_constant, integer as integer
 from .effects import Effects as Effects, PointerEffect as PointerEffect, find_effects as find_effects
 from .index_bounds import find_index_bounds as find_index_bounds
+from .loop_places import find_loops as find_loops, repeats as repeats
 from .math_functions import (
     CONSTANTS as CONSTANTS,
     LIMITS as LIMITS,

@@ -1,0 +1,41 @@
+"""The loops of functions, with their places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .constants import integer
+from .nodes import (
+    CountedFor,
+    DoWhile,
+    For,
+    ForEach,
+    FunctionIR,
+    Node,
+    OpaqueStatement,
+    Position,
+    Program,
+    While,
+    walk,
+)
+
+
+def find_loops(node: Node) -> Iterator[Position]:
+    """Where loops begin, and statements that the IR cannot say and that may repeat others, in the order of the text.
+
+    ``do { ... } while (0)``, which macros are made of, is no loop.
+    """
+    for inner in walk(node):
+        match inner:
+            case DoWhile(test=test) if integer(test) == 0:
+                pass
+            case CountedFor() | For() | ForEach() | While() | DoWhile() | OpaqueStatement(repeats=True):
+                yield inner.at
+
+
+def repeats(program: Program, function: FunctionIR, above: frozenset[FunctionIR] = frozenset()) -> bool:
+    """Whether a loop or a recursion is in a function, or in the functions of the cell that it calls."""
+    if function in above or next(find_loops(function.body), None) is not None:
+        return True
+    called = {other for name in function.calls for other in program.functions.get(name, ())}
+    return any(repeats(program, other, above | {function}) for other in called)
