@@ -34,12 +34,12 @@ def test_a_variable_that_names_no_compiler(
 
 
 def test_an_option_that_makes_no_library() -> None:
-    with pytest.raises(um.OptionError, match="compile_args: -fsyntax-only stops the compiler"):
+    with pytest.raises(um.OptionError, match="compile_args: -fsyntax-only"):
         um.compile_c(CELL.format(2), compile_args=["-fsyntax-only"])
 
 
 def test_half_a_character() -> None:
-    with pytest.raises(um.ParseError, match=r"<c>:2: '\\udc80' is half of a surrogate pair"):
+    with pytest.raises(um.ParseError, match=r"<c>:2: '\\udc80' .*surrogate"):
         um.compile_c(CELL.format(3) + "\n// \udc80")
 
 
@@ -84,7 +84,7 @@ def test_a_compiler_that_is_none(script: str, fault: str, tmp_path: Path, monkey
 @pytest.mark.parametrize("name", ["numpy", "sys", "json"])
 def test_a_cell_takes_no_other_modules_place(name: str) -> None:
     before = sys.modules.get(name)
-    with pytest.raises(um.OptionError, match=f"name='{name}' is the name of an imported module"):
+    with pytest.raises(um.OptionError, match=f"name='{name}'"):
         um.compile_cython("def double(int x):\n    return 2 * x\n", name=name)
     assert sys.modules.get(name) is before
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -104,3 +105,31 @@ def test_a_language_is_tested_in_its_folder() -> None:
         if word in path.stem and path.relative_to(TESTS).parts[0] not in {"languages", *shared}
     ]
     assert wrong == []
+
+
+def test_no_two_files_have_a_copy_of_a_function() -> None:
+    places: dict[str, list[str]] = {}
+    for path in sorted(TESTS.rglob("*.py")):
+        for node in read(path):
+            if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno > 3:
+                body = node.body[ast.get_docstring(node) is not None :]
+                text = "\n".join(map(ast.unparse, body))
+                places.setdefault(text, []).append(f"{path.relative_to(TESTS)}:{node.lineno}: {node.name}")
+    copies = [where for text, where in places.items() if len(text) > 120 and len({w.split(":")[0] for w in where}) > 1]
+    assert copies == [], "move it to tests/support"
+
+
+#: So many words in a row are a sentence: a test looks for the value, the fault's word or the remedy.
+SENTENCE = re.compile(r"(?:[A-Za-z',]+ ){6}[A-Za-z']+")
+
+
+def test_no_test_expects_a_whole_sentence_of_an_error() -> None:
+    sentences = [
+        f"{path.relative_to(TESTS)}:{node.value.lineno}: {word.value}"
+        for path in sorted(TESTS.rglob("test_*.py"))
+        for node in read(path)
+        if isinstance(node, ast.keyword) and node.arg == "match"
+        for word in ast.walk(node.value)
+        if isinstance(word, ast.Constant) and isinstance(word.value, str) and SENTENCE.search(word.value)
+    ]
+    assert sentences == []

@@ -466,7 +466,7 @@ def test_compare_takes_its_expectation_from_the_reference() -> None:
 
 
 def test_compare_says_what_cannot_be_called() -> None:
-    with pytest.raises(ComparisonError, match=r"'f' cannot be called .* ValueError: (math domain|expected a non)"):
+    with pytest.raises(ComparisonError, match=r"'f' .*ValueError: (math domain|expected a non)"):
         compare({"f": math.sqrt}, -1.0)
     with pytest.raises(ComparisonError, match="nothing"):
         compare({}, 1.0)

@@ -83,7 +83,7 @@ def test_arguments_are_cut_or_repeated() -> None:
 
 @pytest.mark.parametrize("given", ["1e30", "10:1e14"])
 def test_sizes_beyond_the_memory_are_refused_by_value(given: str) -> None:
-    with pytest.raises(ComparisonError, match=f"sizes='{given}' needs more memory"):
+    with pytest.raises(ComparisonError, match=f"sizes='{given}'.* memory"):
         compare([np.sqrt], X, sizes=given, limit=LIMIT, clock=FakeClock())
 
 
@@ -99,7 +99,7 @@ def test_labels_may_be_anything_that_has_a_text() -> None:
 
 
 def test_a_reference_that_is_no_function_is_refused() -> None:
-    with pytest.raises(ComparisonError, match="The reference is 2, not a function"):
+    with pytest.raises(ComparisonError, match="reference is 2"):
         compared("np.sqrt --ref 1+1 -- 2.0", names={})
 
 
@@ -137,7 +137,7 @@ def test_numexpr_expressions_take_their_variables_by_name() -> None:
 
 
 def test_a_missing_package_is_named() -> None:
-    with pytest.raises(ComparisonError, match=r"needs no_such_package, which is not installed"):
+    with pytest.raises(ComparisonError, match=r"no_such_package .*not installed"):
         import_required("no_such_package", purpose="this")
 
 
@@ -474,7 +474,7 @@ def test_what_is_no_comparison_is_refused(made: Comparison, tmp_path: Path) -> N
         with pytest.raises(ComparisonError, match=r"is not a saved comparison"):
             Comparison.load(wrong)
     wrong.write_text(made.to_json().replace('"format": 1', '"format": 9'))
-    with pytest.raises(ComparisonError, match="has format 9, this version reads 1"):
+    with pytest.raises(ComparisonError, match="format 9"):
         Comparison.load(wrong)
     with pytest.raises(CacheError):
         made.save(tmp_path / "no folder" / "x.json")

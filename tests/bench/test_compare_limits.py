@@ -135,7 +135,7 @@ def test_the_speed_up_of_rounds_that_agree_is_one_number() -> None:
     [(np.ones(3), "f"), (np.array([1, 2**40]), "i"), (np.array([-1]), "I"), (np.ones(3), "i"), (np.ones(3, "D"), "d")],
 )
 def test_data_that_a_call_would_not_take_is_refused(value: Any, kind: str) -> None:
-    with pytest.raises(ComparisonError, match=r"array 1 has dtype .*, which does not fit the input of type"):
+    with pytest.raises(ComparisonError, match=r"array 1 has dtype .* not fit"):
         convert_inputs((value,), [np.dtype(kind)], [])
 
 
@@ -229,7 +229,7 @@ def test_rows_say_how_far_they_are_from_the_limit() -> None:
 
 def test_rivals_are_chosen_by_name() -> None:
     assert parse_rivals("numpy, numba,numpy") == ("numpy", "numba")
-    with pytest.raises(ComparisonError, match=r"'fortran' is not a valid choice for --vs.\nChoose from numpy,numba"):
+    with pytest.raises(ComparisonError, match=r"(?s)'fortran'.*--vs.*numpy,numba"):
         parse_rivals("numpy,fortran")
 
 

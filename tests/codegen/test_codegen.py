@@ -319,5 +319,5 @@ def test_operand_has_as_many_core_dimensions_as_numpy_allows() -> None:
     expected = sum(v * 2.0 ** (7 - k) for k, v in enumerate([0, 4, 2, 6, 1, 5, 3, 7]))
     assert total(64)(values) == expected
     assert total(33)(values.reshape(2, 2, 2, *[1] * 30)) == expected
-    with pytest.raises(um.SignatureError, match="x has 65 core dimensions, and NumPy's limit is 64"):
+    with pytest.raises(um.SignatureError, match=r"65 core dimensions.* 64"):
         total(65)

@@ -48,11 +48,9 @@ def test_docstring_and_object_code_have_the_signature_as_written(c: Any) -> None
 
 
 def test_out_of_another_size_and_negative_sizes_are_refused(c: Any) -> None:
-    with pytest.raises(ValueError, match=r"convolve: n\+m-1 is 7 for these arguments, but out= has 3"):
+    with pytest.raises(ValueError, match=r"convolve: n\+m-1 is 7 .*out= has 3"):
         c.convolve(np.ones(5), np.ones(3), out=np.zeros(3))
-    with pytest.raises(
-        ValueError, match=r"convolve: n\+m-1 is -1 for these arguments, but an array cannot have a negative"
-    ):
+    with pytest.raises(ValueError, match=r"convolve: n\+m-1 is -1 .*negative"):
         c.convolve(np.ones(0), np.ones(0))
     out = np.zeros(7)
     assert c.convolve(np.ones(5), np.ones(3), out=out) is out

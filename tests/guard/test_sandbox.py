@@ -315,9 +315,9 @@ def test_launches_in_a_sandbox_do_what_they_do_here(kernels: Any, capfd: pytest.
 
 def test_a_launch_that_fails_costs_its_sandbox_alone(kernels: Any) -> None:
     y = np.zeros(8, "f4")
-    with pytest.raises(um.CellCrashed, match="store was ended by SIGSEGV in its sandbox"):
+    with pytest.raises(um.CellCrashed, match=r"store .*SIGSEGV"):
         kernels.store[1, 1](y, 10**12)
-    with pytest.raises(um.CellCrashed, match=r"meet failed on the CPU: .*__syncthreads"):
+    with pytest.raises(um.CellCrashed, match=r"meet .*__syncthreads"):
         kernels.meet[1, 2]()
     kernels.store[1, 1](y, 3)
     assert y.tolist() == [0, 0, 0, 1, 0, 0, 0, 0]
@@ -359,12 +359,12 @@ def test_stray_access_in_a_sandbox_has_its_line_and_element() -> None:
 def test_sandbox_and_gpu_are_refused_together(monkeypatch: pytest.MonkeyPatch) -> None:
     from ufunc_magic.languages.cuda import device
 
-    with pytest.raises(um.OptionError, match="--sandbox is for the emulation"):
+    with pytest.raises(um.OptionError, match="--sandbox"):
         um.compile_cuda("__device__ float f(float x) { return x; }", sandbox=True, device="gpu")
     monkeypatch.setattr(device, "available", lambda: True)
     with pytest.raises(um.OptionError, match="Add --device cpu"):
         um.compile_cuda("__device__ float f(float x) { return x; }", sandbox=True)
-    with pytest.raises(um.OptionError, match="--sanitize is for the emulation"):
+    with pytest.raises(um.OptionError, match="--sanitize"):
         um.compile_cuda("__global__ void k(float *x) { *x = 1; }", sanitize=True)
 
 

@@ -180,7 +180,7 @@ def test_what_has_no_such_address_is_told(c: Any, name: str, signature: str, mes
 
 @pytest.mark.parametrize("stranger", [np.sin, len, 3, None])
 def test_what_is_not_ours_has_none(stranger: Any) -> None:
-    with pytest.raises(um.SignatureError, match="is not a C function of ufunc_magic"):
+    with pytest.raises(um.SignatureError, match="not a C function"):
         address(stranger)
 
 
@@ -189,7 +189,7 @@ def test_overloads_and_templates_have_one_address_for_each_loop(shared_cache: No
     assert (call(b.pick, "i->i", 5), call(b.pick, "d->d", 5.0)) == (4, 6.0)
     assert (call(b.twice, "f->f", 1.5), call(b.twice, "d->d", 1.5)) == (3.0, 3.0)
     assert call(b.half, "d->d", 3.0) == 1.5
-    with pytest.raises(um.SignatureError, match=r"pick has the loops i->i, d->d\.\nChoose one"):
+    with pytest.raises(um.SignatureError, match=r"pick .*i->i, d->d"):
         address(b.pick)
     with pytest.raises(um.SignatureError, match="ctypes has no such type"):
         ctypes_function(b.turn)
@@ -225,7 +225,7 @@ class TestCython:
 
     @pytest.mark.parametrize("name", ["ratio", "asks"])
     def test_one_that_may_raise_has_none(self, shared_cache: None, name: str) -> None:
-        with pytest.raises(um.SignatureError, match=f"{name} needs Python, or may raise a Python exception"):
+        with pytest.raises(um.SignatureError, match=f"{name} needs Python"):
             address(um.compile_cython(CYTHON_CELL)[name])
 
 

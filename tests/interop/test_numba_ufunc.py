@@ -98,7 +98,7 @@ def test_numbers_of_compiled_code_are_taken_by_narrow_functions(cell: Any) -> No
 
 
 def test_an_array_of_a_wider_type_is_refused_as_by_numpy(cell: Any) -> None:
-    with pytest.raises(TypingError, match=r"half has no loop for .*float64.* Its loops: f->f"):
+    with pytest.raises(TypingError, match=r"half .*float64.*f->f"):
         called(cell.half)(np.ones(2))
 
 
@@ -162,7 +162,7 @@ def test_an_output_is_given_by_position(cell: Any) -> None:
 
 @pytest.mark.parametrize("shape", [(3,), (2, 4), (2, 3, 1)])
 def test_an_output_of_another_shape_is_an_error(cell: Any, shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="hyp: the operands cannot be broadcast to the shape of the output"):
+    with pytest.raises(ValueError, match=r"hyp: .*broadcast"):
         called(cell.hyp, 3)(np.ones((2, 3)), np.ones((2, 1)), np.zeros(shape))
 
 
@@ -221,7 +221,7 @@ def test_ufuncs_of_numpy_are_as_they_were(cell: Any) -> None:
 
 def test_functions_of_whole_arrays_are_called_as_python_does(cell: Any) -> None:
     dot = cell.dot
-    with pytest.raises(TypingError, match=r"dot works on whole arrays, \(n\),\(n\)->\(\), so compiled code can"):
+    with pytest.raises(TypingError, match=r"dot .*whole arrays, \(n\),\(n\)->\(\)"):
         called(dot, 2)(np.ones(3), np.ones(3))
 
     @numba.njit
@@ -340,7 +340,7 @@ def test_a_compiled_function_that_calls_a_cells_does_not_travel_alone(shared_cac
     if llvm.llvm_version_info < (17,):
         pytest.skip("Numba's LLVM is too old for from_numba")
     poly = um.compile_c(LEAVES)["poly"]
-    with pytest.raises(um.SignatureError, match=r"calls poly from a cell.*\nWrite it in that cell, too"):
+    with pytest.raises(um.SignatureError, match=r"calls poly from a cell"):
         um.from_numba(numba.njit("f8(f8)")(lambda a: poly(a) + 1))
 
 

@@ -456,7 +456,7 @@ def test_a_gpu_array_without_cupy_names_what_is_missing(monkeypatch: pytest.Monk
 
     replace_name(monkeypatch, driver, "cupy", cupy)
     driver.missing.cache_clear()
-    with pytest.raises(ToolchainError, match=r"CuPy is not installed\.\npip install cupy"):
+    with pytest.raises(ToolchainError, match=r"(?s)CuPy .*pip install cupy"):
         asarray(np.zeros(1).ctypes.data, (1,), "f8", device="cuda")
     driver.missing.cache_clear()
 

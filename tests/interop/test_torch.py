@@ -102,7 +102,7 @@ def test_what_is_no_tensor_is_refused_by_the_cells_own_exception(cell: um.Build)
 def test_atens_exceptions_reach_the_caller(cell: um.Build, values: torch.Tensor) -> None:
     with pytest.raises(RuntimeError, match="must match the size"):
         cell.plus(values, torch.zeros(3, dtype=torch.float64))
-    with pytest.raises(RuntimeError, match="expected scalar type Double but found Float"):
+    with pytest.raises(RuntimeError, match="Double but found Float"):
         cell.plain_total(torch.zeros(3))
 
 

@@ -358,7 +358,7 @@ def test_sums_under_fast_math_become_vectors(tmp_path: Path) -> None:
 def test_zig_is_refused_with_a_word_on_what_would_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = compilers.Toolchain("zig", ("zig", "cc"), False, "/zig", 1, 1, "CC")
     monkeypatch.setattr("ufunc_magic.compilers.compiler_texts.find", lambda **_: tool)
-    with pytest.raises(ToolchainError, match="zig does not provide an assembly listing"):
+    with pytest.raises(ToolchainError, match=r"zig .*assembly"):
         texts_of(tmp_path, cplus=False, compile_again=lambda more: pytest.fail("compiled"))
 
 
@@ -494,7 +494,7 @@ def test_cells_for_the_gpu_show_their_ptx_and_have_no_assembly() -> None:
     b = um.compile_cuda("__device__ float h(float x) { return rsqrtf(x); }", device="gpu")
     assert "rsqrt.approx.f32" in str(b.report(show="ptx", time=False))
     for asked in {"show": "asm"}, {"annotate": True}:
-        with pytest.raises(um.OptionError, match="has no code for the CPU to show"):
+        with pytest.raises(um.OptionError, match="no code for the CPU"):
             b.report(time=False, **asked)
-    with pytest.raises(um.OptionError, match="--show ptx is for CUDA cells, and this one is C"):
+    with pytest.raises(um.OptionError, match=r"--show ptx .*this one is C"):
         um.compile_c("double f(double x) { return x; }", show="ptx")

@@ -189,7 +189,7 @@ def test_type_that_cffi_cannot_read_is_a_note_and_not_the_end_of_the_cell() -> N
 
 
 def test_vector_type_alone_is_refused_by_name() -> None:
-    with pytest.raises(um.SignatureError, match="'v4' is not a NumPy number type"):
+    with pytest.raises(um.SignatureError, match=r"'v4' .*number"):
         um.compile_c("typedef float v4 __attribute__((vector_size(16)));\nfloat first(v4 v) { return v[0]; }")
 
 
@@ -428,5 +428,5 @@ def test_a_type_that_numpy_has_not_keeps_no_other_function_from_being_bound() ->
     built = um.compile_c(f"{text}double f(double x) {{ return x; }}")
     assert built.f(2.0) == 2
     assert repr(built) == "<Build <c>: f d->d; not bound: first, twice>"
-    with pytest.raises(UnboundFunction, match="first is not bound: 'v4' is not a NumPy number type on line 2"):
+    with pytest.raises(UnboundFunction, match=r"first .*'v4'.* line 2"):
         built.first

@@ -149,11 +149,11 @@ def test_in_order_where_outputs_are_inputs(built: Build) -> None:
 def test_integer_division_has_its_own_words(built: Build) -> None:
     with pytest.raises(um.CellCrashed, match=r"^mod\(5, 0\) divided by zero\.$"):
         built.mod(5, 0)
-    with pytest.raises(um.CellCrashed, match=r"^mod\(8, 0\) divided by zero, element 3 of 5\.$"):
+    with pytest.raises(um.CellCrashed, match=r"^mod\(8, 0\) .*zero, element 3 of 5"):
         built.mod(np.arange(5, 10, dtype="i4"), np.array([1, 2, 3, 0, 5], dtype="i4"))
     with pytest.raises(um.CellCrashed, match=r"divided the smallest integer by -1\.$"):
         built.mod(np.int32(-(2**31)), np.int32(-1))
-    with pytest.raises(um.CellCrashed, match="divided an integer by zero, or the smallest integer by -1"):
+    with pytest.raises(um.CellCrashed, match=r"by zero, or .* by -1"):
         built.ratio(np.int32(5), np.int32(7))
 
 
@@ -182,7 +182,7 @@ def test_generalized_functions_name_the_item(built: Build) -> None:
     with pytest.raises(AssertionError, match=r"total\(\[ ?8\., *9\., *10\., *11\.\]\), item 2 of 3"):
         built.total(rows, out=out)
     np.testing.assert_array_equal(out, [6, 22, 0])
-    with pytest.raises(um.CellExited, match=r"halves\(\[ ?8\., *9\., *10\., *11\.\]\) called exit\(9\), item 2 of 3"):
+    with pytest.raises(um.CellExited, match=r"halves\(\[ ?8\., *9\., *10\., *11\.\]\) .*exit\(9\), item 2"):
         built.halves(rows[:, ::1])
     np.testing.assert_array_equal(rows[2], [8, 9, 10, 11])
     with pytest.raises(um.CellExited, match="item 1 of 3"):

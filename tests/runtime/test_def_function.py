@@ -280,7 +280,7 @@ def test_it_has_what_functions_and_ufuncs_have(cell: Any) -> None:
     assert x.tolist() == [9, 2, 3]
     assert {"reduce", "ufunc", "__signature__"} <= set(dir(area))
     assert weakref.ref(area)() is area
-    with pytest.raises(AttributeError, match="cython_function_or_method' object has no attribute 'rows'"):
+    with pytest.raises(AttributeError, match="'rows'"):
         area.rows
     area.rows = 3
     assert vars(area)["rows"] == 3

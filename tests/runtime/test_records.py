@@ -273,7 +273,7 @@ def test_core_dimensions_that_a_comment_asks_for_are_refused() -> None:
 @traps
 def test_fault_names_the_element_and_its_members(c: Build) -> None:
     a = points(c, 300)
-    with pytest.raises(um.CellCrashed, match=r"quotient\(\{x=250.0, y=1.0\}, 0\) divided by zero, element 250 of 300"):
+    with pytest.raises(um.CellCrashed, match=r"quotient\(\{x=250.0, y=1.0\}, 0\) .*zero, element 250"):
         c.quotient(a, np.where(a["x"] == 250, 0, 1))
     assert c.quotient(a, 1)[-1] == 299
 
@@ -348,7 +348,7 @@ def test_c_calls_them_as_they_are(c: Build, tmp_path: Path) -> None:
 def test_numba_refuses_them(c: Build) -> None:
     numba = pytest.importorskip("numba")
     add = c.add
-    with pytest.raises(numba.TypingError, match="add takes or returns structures"):
+    with pytest.raises(numba.TypingError, match=r"add .*structures"):
         numba.njit(lambda a: add(a, a))(points(c, 2))
 
 

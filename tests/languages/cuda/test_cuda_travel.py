@@ -87,7 +87,7 @@ def test_inspect_shows_what_goes_to_the_gpu(cell: Build, tmp_path: Path, capsys:
 def test_what_travels_without_its_source_holds_no_copy_of_it(cell: Build) -> None:
     code, _ = unpack(um.dumps(cell["mul"], source=False))
     assert "return x * y" not in code.header.decode()
-    with pytest.raises(um.UfuncMagicError, match=r"In\[3\] came without its source"):
+    with pytest.raises(um.UfuncMagicError, match=r"In\[3\] .*source"):
         device.cell(code)
 
 

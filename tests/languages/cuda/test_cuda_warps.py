@@ -370,7 +370,7 @@ def test_the_grid_waits_and_each_block_keeps_its_shared_memory(cell: Any) -> Non
     x, part, out = np.random.default_rng(6).random(1000, dtype="f4"), np.zeros(5, "f4"), np.zeros(1, "f4")
     cell.grid_sum[5, 32, 128](x, part, out, len(x))
     np.testing.assert_allclose(out, x.sum(dtype="f8"), rtol=1e-6)
-    with pytest.raises(um.CellCrashed, match=r"block \(0, 0, 0\).*another block, which has ended without it"):
+    with pytest.raises(um.CellCrashed, match=r"block \(0, 0, 0\).*another block.*ended"):
         cell.early_block[3, 2](x)
     with pytest.raises(um.CellCrashed, match="at most 16384 threads"):
         cell.grid_sum[600, 32, 128](x, part, out, len(x))
@@ -388,29 +388,29 @@ def test_what_would_hang_is_an_error_with_block_thread_and_line(cell: Any) -> No
     absent = _line("*out = __shfl_sync(FULL, 1, 3)")
     with pytest.raises(
         um.CellCrashed,
-        match=rf"{place}{absent}: __shfl_sync with the mask 0xffffffff waits for .*"
+        match=rf"{place}{absent}: __shfl_sync .*0xffffffff"
         rf"thread \(16, 0, 0\) is at __syncthreads\(\) on line {absent + 2}",
     ):
         cell.absent[1, 32](np.zeros(1, "i4"))
     unnamed = _line("__shfl_sync(0xf,")
-    with pytest.raises(um.CellCrashed, match=rf"Thread \(4, 0, 0\) .*{unnamed}: the mask 0x0000000f of __shfl_sync"):
+    with pytest.raises(um.CellCrashed, match=rf"Thread \(4, 0, 0\) .*{unnamed}: .*0x0000000f.*__shfl_sync"):
         cell.unnamed[1, 32](np.zeros(1, "i4"))
     line = _line("if (T < 5)") + 1
-    with pytest.raises(um.CellCrashed, match=rf"{place}{line}: __syncthreads\(\) is not where .*on line {line + 2}"):
+    with pytest.raises(um.CellCrashed, match=rf"{place}{line}: __syncthreads.*line {line + 2}"):
         cell.divergent[2, 32]()
     cell.divergent[2, 5]()
 
 
 def test_launch_bounds_are_those_of_the_kernel(cell: Any) -> None:
     cell.bounded[1, 200](np.zeros(1, "i4"))
-    with pytest.raises(um.CellCrashed, match=r"A block of 201 threads is too large: .*__launch_bounds__ say 200"):
+    with pytest.raises(um.CellCrashed, match=r"201 threads .*__launch_bounds__ say 200"):
         cell.bounded[1, 201](np.zeros(1, "i4"))
     with pytest.raises(um.CellCrashed, match="__launch_bounds__ say 64"):
         cell.tiled[1, 65](np.zeros(1, "f4"))
 
 
 def test_a_fault_ends_the_launch_and_not_the_process(cell: Any) -> None:
-    with pytest.raises(um.CellCrashed, match=r"Thread \(3, 0, 0\) of block \(0, 0, 0\): it wrote out of bounds"):
+    with pytest.raises(um.CellCrashed, match=r"Thread \(3, 0, 0\) .*out of bounds"):
         cell.stray[2, 32](np.zeros(1, "i4"))
     # Mapped before the thread's stack is, so between that and the stack of the caller.
     page = np.frombuffer(mmap.mmap(-1, mmap.PAGESIZE), "i4")
@@ -442,7 +442,7 @@ def test_a_kernel_that_spins_for_ever_is_interrupted(cell: Any) -> None:
 
 
 def test_too_much_static_shared_memory_is_an_error_on_its_line() -> None:
-    with pytest.raises(um.CompileError, match="a block has 49152 bytes of __shared__ memory") as caught:
+    with pytest.raises(um.CompileError, match=r"49152 bytes .*__shared__") as caught:
         um.compile_cuda(
             "__global__ void k(float *x)\n{\n    __shared__ float a[100][100];\n    __shared__ double b[64][64];\n"
             "    a[0][0] = b[0][0] = *x;\n}\n",
@@ -526,7 +526,7 @@ def test_what_lies_beside_a_threads_own_variables_is_not_its_own() -> None:
     read[1, 1](x, 0)
     assert x[0] == 0
     for n in (-2000, 2000):  # in the heap, where the loader keeps such variables, that may be an array of anybody's
-        with pytest.raises(um.CellCrashed, match=r"it reads 4 bytes outside of its arrays on line 1"):
+        with pytest.raises(um.CellCrashed, match=r"4 bytes outside .*line 1"):
             read[1, 1](x, n)
 
 
@@ -545,5 +545,5 @@ __global__ void reversed(int *x)
     kernel[1, 8, 32](x)
     assert x.tolist() == [*range(8)][::-1]
     for size, at in ((0, 0), (16, 16)):
-        with pytest.raises(um.CellCrashed, match=f"wrote byte {at} of its dynamic shared memory, and has {size}:"):
+        with pytest.raises(um.CellCrashed, match=f"byte {at} .*shared memory.* {size}"):
             kernel[1, 8, size](x)

@@ -114,5 +114,5 @@ def test_names_come_back_after_an_error() -> None:
 def test_simulated_threads_have_no_warps() -> None:
     text = "__device__ int f(int x) { return __shfl_xor_sync(0xffffffff, x, 1); }"
     function = Simulation().substitute(um.compile_cuda(text, device="cpu").f)
-    with pytest.raises(TypeError, match="f looks at the other lanes of a warp"):
+    with pytest.raises(TypeError, match=r"f .*other lanes"):
         function(3)

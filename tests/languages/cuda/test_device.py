@@ -500,7 +500,7 @@ def test_what_was_learnt_of_a_layout_serves_only_others_like_it(gpu: Device, mul
 
 
 def test_mixed_places_are_an_error_that_says_how_to_move(gpu: Device, mul: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"argument 2 \(ndarray\) in the host's memory") as caught:
+    with pytest.raises(ArgumentError, match=r"argument 2 \(ndarray\) .*host") as caught:
         mul(gpu.lend(sample(3)), sample(3))
     assert "cupy.asarray(x)" in str(caught.value)
     assert isinstance(caught.value, TypeError | um.UfuncMagicError)
@@ -1204,14 +1204,12 @@ def test_a_function_is_timed_with_and_without_its_transfers(gpu: Device, mul: An
 def test_without_a_gpu_and_an_emulation_a_call_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     replace_name(monkeypatch, driver, "missing", lambda: "there is no GPU")
     code, object_code = code_of("mul", MUL, ["ff->f"], "{out0} = mul({in0}, {in1})")
-    with pytest.raises(ToolchainError, match=r"^mul cannot run here: there is no GPU\.\npip install ziglang"):
+    with pytest.raises(ToolchainError, match=r"(?s)^mul .*no GPU.*pip install ziglang"):
         device.CudaFunction(code, object_code, emulated=None)(1.0, 2.0)
     kernel = device.Kernel(
         replace(code, kind="kernel", prototype=("void",)), object_code, address=0, owner=None, emulated=False
     )
-    with pytest.raises(
-        ToolchainError, match=r"^mul cannot run here: there is no GPU\.\num\.dumps takes it .*; --device cpu"
-    ):
+    with pytest.raises(ToolchainError, match=r"(?s)^mul .*no GPU.*um\.dumps.*--device cpu"):
         kernel[1, 1]
 
 

@@ -91,7 +91,7 @@ def test_a_missing_compiler_is_none_with_a_reason(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     assert nvrtc.find() is None
     assert re.match(r"NVRTC is not installed here \(.*cuda.*\): pip install .ufunc_magic\[cuda\].$", nvrtc.reason())
-    with pytest.raises(ToolchainError, match=r"NVRTC is not installed here.*\n.*pip install"):
+    with pytest.raises(ToolchainError, match=r"(?s)not installed.*pip install"):
         nvrtc.compile(MUL, name="In[3]")
 
 
@@ -339,7 +339,7 @@ def test_warnings_of_a_cell_that_compiles_are_kept() -> None:
 
 @pytest.mark.nvrtc
 def test_an_unknown_architecture_says_which_there_are() -> None:
-    with pytest.raises(ToolchainError, match=r"NVRTC .* cannot compile for 'sm_50'\.\nIt supports sm_75, .*sm_90"):
+    with pytest.raises(ToolchainError, match=r"(?s)'sm_50'.*sm_75, .*sm_90"):
         nvrtc.compile(MUL, name="In[3]", arch="sm_50")
 
 

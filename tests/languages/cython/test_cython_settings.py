@@ -102,7 +102,7 @@ def test_whole_c_is_an_annotated_view_too() -> None:
 
 
 def test_language_level_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(OptionError, match="language_level=4 is not one of 2, 3"):
+    with pytest.raises(OptionError, match=r"language_level=4 .*2, 3"):
         make_options({"language_level": 4})
 
 
