@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ pytest.importorskip("Cython")
 
 from support import run_python
 from ufunc_magic.forms import FormRequest, NotPython, PythonForm, namespace, write_forms
+from ufunc_magic.ir import Program
 from ufunc_magic.languages.cython.cython_search import Searches
 from ufunc_magic.languages.cython.translate import translate
 from ufunc_magic.model import Function, Operand, Signature
@@ -25,16 +27,26 @@ pytestmark = pytest.mark.cython
 INT, LONG, UINT, ULONG, FLOAT, DOUBLE, COMPLEX = 5, 7, 6, 8, 11, 12, 15
 
 
-def write(
-    cell: str, requests: Sequence[FormRequest], *, cplus: bool = False, language_level: int = 3
-) -> dict[str, PythonForm | NotPython]:
+@functools.cache
+def translated_program(cell: str, cplus: bool, language_level: int) -> Program:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "cell.pyx")
         path.write_text(f"{cell}\n", encoding="utf-8")
         about: dict[str, Any] = {"cplus": cplus, "language_level": language_level, "searches": Searches("cell")}
         translated = translate(cell, path=path, module="cell", name="cell", **about)
     assert translated.program is not None, translated.notes
-    return write_forms(translated.program, requests)
+    return translated.program
+
+
+def write(
+    cell: str, requests: Sequence[FormRequest], *, cplus: bool = False, language_level: int = 3
+) -> dict[str, PythonForm | NotPython]:
+    return write_forms(translated_program(cell, cplus, language_level), requests)
+
+
+def join(cells: Iterable[str]) -> str:
+    """Cells that define ``f`` as one that defines ``f0``, ``f1``, ...: any memoryview costs Cython half a second."""
+    return "\n".join(re.sub(r"\bf\(", f"f{n}(", cell) for n, cell in enumerate(cells))
 
 
 def form(cell: str, name: str = "f", types: str = "d->d", core: str = "", **more: Any) -> PythonForm:
@@ -843,8 +855,8 @@ VECTORS: dict[str, tuple[str, str, str, str, tuple[Any, ...]]] = {
 
 @pytest.mark.parametrize("case", VECTORS)
 def test_the_numpy_expression_is_the_loop(case: str) -> None:
-    cell, types, core, text, inputs = VECTORS[case]
-    made = form(cell, types=types, core=core)
+    _, types, core, text, inputs = VECTORS[case]
+    made = form(join(row[0] for row in VECTORS.values()), f"f{[*VECTORS].index(case)}", types=types, core=core)
     assert made.vector.rstrip().splitlines()[-1].strip() == text
     rows = [checked(made)(*row) for row in zip(*(a.tolist() for a in inputs), strict=True)]
     np.testing.assert_allclose(np.array(rows).T, np.array(vector(made)(*inputs)))
@@ -933,8 +945,9 @@ OUTPUTS = {
 
 @pytest.mark.parametrize("case", OUTPUTS)
 def test_the_numpy_expression_fills_the_output(case: str) -> None:
-    cell, types, core, outs, text, shapes = OUTPUTS[case]
-    made = form(cell, types=types, core=core, outs=outs)
+    _, types, core, outs, text, shapes = OUTPUTS[case]
+    name = f"f{[*OUTPUTS].index(case)}"
+    made = form(join(row[0] for row in OUTPUTS.values()), name, types=types, core=core, outs=outs)
     inputs = [np.random.default_rng(0).uniform(1, 2, shape) for shape in shapes]
     if text:
         assert made.vector.rstrip().splitlines()[-1].strip() == text
@@ -942,70 +955,72 @@ def test_the_numpy_expression_fills_the_output(case: str) -> None:
     np.testing.assert_allclose(np.array(rows), np.array(vector(made)(*inputs)))
 
 
-@pytest.mark.parametrize(
-    ("cell", "text"),
-    [
+#: Cells that change or return whole arrays, and the last line of their NumPy text.
+WHOLE = [
+    (
+        ("def f(double[:] v):\n    cdef double s = 0\n    for x in v:\n        s += x\n    return s\n"),
+        "return v.sum()",
+    ),
+    (
+        ("def f(v):\n    s = 0.0\n    for i in range(len(v)):\n        s += v[i]**2\n    return s/len(v)\n"),
+        "return s / len(v)",
+    ),
+    (
         (
-            ("def f(double[:] v):\n    cdef double s = 0\n    for x in v:\n        s += x\n    return s\n"),
-            "return v.sum()",
+            "def f(double[:] a, double[:] b):\n"
+            "    cdef double s = 0\n"
+            "    for i in range(a.shape[0]):\n"
+            "        s += a[i]*b[i]\n"
+            "    return s\n"
         ),
+        "return a @ b",
+    ),
+    (
         (
-            ("def f(v):\n    s = 0.0\n    for i in range(len(v)):\n        s += v[i]**2\n    return s/len(v)\n"),
-            "return s / len(v)",
+            "def f(double[:, :] a):\n"
+            "    cdef double s = 0\n"
+            "    for i in range(a.shape[0]):\n"
+            "        for j in range(a.shape[1]):\n"
+            "            s += a[i, j]\n"
+            "    return s\n"
         ),
+        "return a.sum()",
+    ),
+    (
         (
-            (
-                "def f(double[:] a, double[:] b):\n"
-                "    cdef double s = 0\n"
-                "    for i in range(a.shape[0]):\n"
-                "        s += a[i]*b[i]\n"
-                "    return s\n"
-            ),
-            "return a @ b",
+            "import numpy as np\n"
+            "def f(double[:] a):\n"
+            "    cdef double[:] out = np.empty(a.shape[0])\n"
+            "    cdef int i\n"
+            "    for i in range(a.shape[0]):\n"
+            "        out[i] = 2*a[i]\n"
+            "    return np.asarray(out)\n"
         ),
+        "return 2 * a",
+    ),
+    (
+        ("def f(double[:] a):\n    cdef int i\n    for i in range(a.shape[0]):\n        a[i] = 2*a[i]\n"),
+        "a[:] = 2 * a",
+    ),
+    (
         (
-            (
-                "def f(double[:, :] a):\n"
-                "    cdef double s = 0\n"
-                "    for i in range(a.shape[0]):\n"
-                "        for j in range(a.shape[1]):\n"
-                "            s += a[i, j]\n"
-                "    return s\n"
-            ),
-            "return a.sum()",
+            "def f(double[:] a):\n"
+            "    if a.shape[0] == 0:\n"
+            "        return 0.0\n"
+            "    cdef double s = 0\n"
+            "    for i in range(a.shape[0]):\n"
+            "        s += a[i]\n"
+            "    return s/a.shape[0]\n"
         ),
-        (
-            (
-                "import numpy as np\n"
-                "def f(double[:] a):\n"
-                "    cdef double[:] out = np.empty(a.shape[0])\n"
-                "    cdef int i\n"
-                "    for i in range(a.shape[0]):\n"
-                "        out[i] = 2*a[i]\n"
-                "    return np.asarray(out)\n"
-            ),
-            "return 2 * a",
-        ),
-        (
-            ("def f(double[:] a):\n    cdef int i\n    for i in range(a.shape[0]):\n        a[i] = 2*a[i]\n"),
-            "a[:] = 2 * a",
-        ),
-        (
-            (
-                "def f(double[:] a):\n"
-                "    if a.shape[0] == 0:\n"
-                "        return 0.0\n"
-                "    cdef double s = 0\n"
-                "    for i in range(a.shape[0]):\n"
-                "        s += a[i]\n"
-                "    return s/a.shape[0]\n"
-            ),
-            "return np.where(len(a) == 0, 0.0, s / len(a))",
-        ),
-    ],
-)
-def test_functions_on_whole_arrays_have_numpy_expressions(cell: str, text: str) -> None:
-    made = form(cell, types="")
+        "return np.where(len(a) == 0, 0.0, s / len(a))",
+    ),
+]
+
+
+@pytest.mark.parametrize("n", range(len(WHOLE)), ids=[text for _, text in WHOLE])
+def test_functions_on_whole_arrays_have_numpy_expressions(n: int) -> None:
+    cell, text = WHOLE[n]
+    made = form(join(cell for cell, _ in WHOLE), f"f{n}", types="")
     assert made.vector.rstrip().splitlines()[-1].strip() == text
     shapes = (3, 4) if "[:, :]" in cell else (12,)
     count = cell.partition(")")[0].count(",") + 1 if "[:, :]" not in cell else 1
@@ -1017,59 +1032,60 @@ def test_functions_on_whole_arrays_have_numpy_expressions(cell: str, text: str) 
     np.testing.assert_allclose(second, first)
 
 
-@pytest.mark.parametrize(
-    "cell",
-    [
-        (
-            "cdef double f(double[:] v):\n"
-            "    cdef double s = 0\n"
-            "    for i in range(v.shape[0]):\n"
-            "        s = s/2 + v[i]\n"
-            "    return s\n"
-        ),
-        (
-            "cdef double f(double[:] v):\n"
-            "    cdef double s = 0, p = 0\n"
-            "    for i in range(v.shape[0]):\n"
-            "        s += v[i]*p\n"
-            "        p = v[i]\n"
-            "    return s\n"
-        ),
-        (
-            "cdef double f(double[:] v):\n"
-            "    cdef double s = 0\n"
-            "    for i in range(v.shape[0]):\n"
-            "        if v[i] < 0:\n"
-            "            break\n"
-            "        s += v[i]\n"
-            "    return s\n"
-        ),
-        (
-            "cdef double f(double[:] v):\n"
-            "    cdef double s = 0, t = 0\n"
-            "    for i in range(v.shape[0]):\n"
-            "        s += v[i]\n"
-            "        t += s\n"
-            "    return t\n"
-        ),
-        (
-            "cdef double f(double[:] v):\n"
-            "    cdef double s = 0\n"
-            "    for i in range(v.shape[0]):\n"
-            "        s += v[i - 1]\n"
-            "    return s\n"
-        ),
-        (
-            "cdef double f(double[:] v):\n"
-            "    cdef double s = 0, x\n"
-            "    for i in range(v.shape[0]):\n"
-            "        x = v[i]\n"
-            "    return x\n"
-        ),
-    ],
-)
-def test_a_loop_that_looks_back_has_no_numpy_expression(cell: str) -> None:
-    assert form(cell, core="(n)->()").vector == ""
+#: Loops whose steps need what earlier ones left.
+LOOKING_BACK = [
+    (
+        "cdef double f(double[:] v):\n"
+        "    cdef double s = 0\n"
+        "    for i in range(v.shape[0]):\n"
+        "        s = s/2 + v[i]\n"
+        "    return s\n"
+    ),
+    (
+        "cdef double f(double[:] v):\n"
+        "    cdef double s = 0, p = 0\n"
+        "    for i in range(v.shape[0]):\n"
+        "        s += v[i]*p\n"
+        "        p = v[i]\n"
+        "    return s\n"
+    ),
+    (
+        "cdef double f(double[:] v):\n"
+        "    cdef double s = 0\n"
+        "    for i in range(v.shape[0]):\n"
+        "        if v[i] < 0:\n"
+        "            break\n"
+        "        s += v[i]\n"
+        "    return s\n"
+    ),
+    (
+        "cdef double f(double[:] v):\n"
+        "    cdef double s = 0, t = 0\n"
+        "    for i in range(v.shape[0]):\n"
+        "        s += v[i]\n"
+        "        t += s\n"
+        "    return t\n"
+    ),
+    (
+        "cdef double f(double[:] v):\n"
+        "    cdef double s = 0\n"
+        "    for i in range(v.shape[0]):\n"
+        "        s += v[i - 1]\n"
+        "    return s\n"
+    ),
+    (
+        "cdef double f(double[:] v):\n"
+        "    cdef double s = 0, x\n"
+        "    for i in range(v.shape[0]):\n"
+        "        x = v[i]\n"
+        "    return x\n"
+    ),
+]
+
+
+@pytest.mark.parametrize("n", range(len(LOOKING_BACK)))
+def test_a_loop_that_looks_back_has_no_numpy_expression(n: int) -> None:
+    assert form(join(LOOKING_BACK), f"f{n}", core="(n)->()").vector == ""
 
 
 def test_narrow_integers_and_c_division_are_cs() -> None:

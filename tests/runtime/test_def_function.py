@@ -306,7 +306,7 @@ def test_it_travels(cell: Any) -> None:
     script = "import sys, pickle; f = pickle.load(sys.stdin.buffer); print(f(2, height=3), f.reduce([2.0, 5.0]))"
     for payload in (pickle.dumps(area), cloudpickle.dumps(area)):
         done = run_python(script, input=payload)
-        assert done.stdout.split() == [b"6.0", b"10.0"]
+        assert done.stdout.split() == ["6.0", "10.0"]
 
 
 def test_faults_of_plain_calls_are_contained(cell: Any) -> None:
