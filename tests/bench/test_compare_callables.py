@@ -137,7 +137,7 @@ def test_numexpr_expressions_take_their_variables_by_name() -> None:
 
 
 def test_a_missing_package_is_named() -> None:
-    with pytest.raises(ComparisonError, match=r"no_such_package .*not installed"):
+    with pytest.raises(ComparisonError, match=r"no_such_package.* not installed"):
         import_required("no_such_package", purpose="this")
 
 
