@@ -441,7 +441,7 @@ def stop_calls(calls: dict[str, str], *, parallel: int) -> dict[str, list[str]]:
         for name, call in {{{table}}}.items():
             print(name, end="")
             x = np.arange(100_000.0)
-            wait = "sleep 0.3"
+            wait = "sleep 0.15"
             if name == "others' handler" and os.path.exists("/proc/self/stat"):  # noticed after 30 ms of computing
                 wait = "until [ $(awk '{{print $14 + $15}}' /proc/PID/stat) -ge TICKS ]; do sleep 0.02; done"
             for _ in range(2):

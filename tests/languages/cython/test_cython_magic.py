@@ -209,6 +209,7 @@ def test_both_magics_live_side_by_side(loaded: InteractiveShell) -> None:
     assert loaded.user_ns["logit"](0.5) == 0
 
 
+@pytest.mark.slow  # setuptools builds its cell
 def test_cythons_own_magic_still_works_beside_ours(loaded: InteractiveShell, tmp_path: Path) -> None:
     pytest.importorskip("setuptools", reason="%%cython needs setuptools")
     code = f"""
