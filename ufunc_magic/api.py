@@ -56,7 +56,7 @@ def compile_c(source: str, **options: Unpack[OptionKeywords]) -> Build:
     >>> build.half([1.0, 2.0])
     array([0.5, 1. ])
     """
-    from .pipeline import build_source  # compilers: only who asks for them
+    from .pipeline import build_source  # imports compilers
 
     return build_source(source, language="c", keywords=options)
 
@@ -91,7 +91,7 @@ def compile_cython(source: str, **options: Unpack[OptionKeywords]) -> Build:
     >>> build.half(3), build.half(np.array([1.0, 2.0]))
     (1.5, array([0.5, 1. ]))
     """
-    from .pipeline import build_source  # compilers: only who asks for them
+    from .pipeline import build_source  # imports compilers
 
     return build_source(source, language="cython", keywords=options)
 
@@ -125,7 +125,7 @@ def compile_cuda(source: str, **options: Unpack[OptionKeywords]) -> Build:
     >>> build.half(np.float32([1.0, 2.0]))
     array([0.5, 1. ], dtype=float32)
     """
-    from .pipeline import build_source  # compilers: only who asks for them
+    from .pipeline import build_source  # imports compilers
 
     return build_source(source, language="cuda", keywords=options)
 
@@ -198,8 +198,8 @@ def wrap_header(
     Build
         Numbers are inputs. Outputs are the return value and everything that the function writes through a pointer. A
         structure of numbers that the function writes gives one output for each member. An ``int`` that the function
-        returns beside other outputs is the last output, ``status``. ``build.notes`` lists the functions that are not
-        bound, with the reasons.
+        returns in addition is the last output, ``status``. ``build.notes`` lists the functions that are not bound, with
+        the reasons.
 
     Raises
     ------
@@ -341,7 +341,7 @@ def loads(data: bytes, *, key: bytes | str | None = None, rebuild: Literal["neve
                 f"{fault.message} It {origin}, so it cannot be compiled here.",
                 remedy="Compile it on a machine like this one.",
             ) from fault
-        from .pipeline import build  # compilers: only who asks for them
+        from .pipeline import build  # imports compilers
 
         options = make_options({k: v for k, v in object_code.options.items() if k != "arch"})
         result = build(object_code.source, language=key_of_language, options=options, name=object_code.name)
@@ -355,7 +355,7 @@ def save_module(
 
     The folder has the cells' sources with their options, machine code for machines like this one, a loader, type
     stubs, ``pyproject.toml`` and a README.  Where the machine code fits, nothing is compiled; elsewhere the first
-    import compiles the source.  Headers and sources of yours are copied along (``docs/object-code.md``).
+    import compiles the source.  Your headers and sources are copied along (``docs/object-code.md``).
 
     Parameters
     ----------
@@ -371,14 +371,14 @@ def save_module(
     Returns
     -------
     SavedModule
-        As text, and for functions that take a path, it is the folder; shown, it says how to install it.
+        As text, and for functions that take a path, it is the folder; its repr shows how to install it.
 
     Raises
     ------
     SaveError
         If the name is invalid or taken, another program wrote the folder, or the cell needs files that stay here.
     UfuncMagicError
-        If a cell has to be compiled again and that fails: Cython cells, and cells with files of yours.
+        If a cell has to be compiled again and that fails: Cython cells, and cells with your own files.
 
     Examples
     --------
@@ -388,7 +388,7 @@ def save_module(
     pip install ./fastmath
     """
     from .interop.python_package import save
-    from .pipeline import build, files_of  # compilers: only who needs one
+    from .pipeline import build, files_of  # imports compilers
 
     return save(functions, path, force=force, source_only=source_only, compile_again=build, files_of=files_of)
 
@@ -413,6 +413,6 @@ def from_numba(function: Any) -> np.ufunc:
     ToolchainError
         If Numba is not installed.
     """
-    from .interop.numba import link_ufunc  # Numba: only who has such a function
+    from .interop.numba import link_ufunc  # imports Numba
 
     return link_ufunc(function)

@@ -1,4 +1,4 @@
-"""The one road from source to functions: key, cache, compile, load, bind; and from functions to a report."""
+"""The way from source to functions (key, cache, compile, try out, load), and from functions to a report."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ REPORT_OPTIONS = tuple("time size data ref vs sizes plot show annotate verbose".
 _SANDBOX_NOTE = "--sandbox: every call runs in another process, on copies of its operands."
 
 
-def _readable(source: str, *, language: Language, name: str) -> str:
-    """The source without a byte order mark, and its names in the form that Python looks names up in; strings stay.
+def _clean_source(source: str, *, language: Language, name: str) -> str:
+    """The source without a byte order mark, and with its names in the form in which Python looks names up.
 
     Raises
     ------
     ParseError
-        For half a character.
+        For half of a surrogate pair.
     """
     source = source.removeprefix("\ufeff")
     if half := re.search("[\ud800-\udfff]", source):
@@ -104,14 +104,14 @@ def build(
     chosen = language_named(language)
     refuse(options, language=language)
     chosen.prepare()
-    source = _readable(source, language=chosen, name=name)
+    source = _clean_source(source, language=chosen, name=name)
     seconds: dict[str, float] = {}
     with _timed(seconds, "key"):
         key = _key(chosen, source, options=options)
-    with runtime.lock_of(f"build {key}"):  # of threads that have the same cell one compiles
+    with runtime.lock_of(f"build {key}"):  # one of several threads with the same cell compiles
         cache, place = store.default(), CellPlace(name, first_line)
         if not options.force and (known := _remembered_build(key)):
-            return _standing_at(replace(known, cached=True, seconds=seconds), place)
+            return _place_build(replace(known, cached=True, seconds=seconds), place)
 
         # The first object is for CPUs like this one; the portable object stands under the key itself.
         first, printed, replaces = _first_key(key), "", options.force
@@ -128,7 +128,7 @@ def build(
             if _is_guarded(options):
                 doing("trying out")
                 with _timed(seconds, "guard"):
-                    cell, printed = _tried_out(cell, chosen, source, options=options, name=name)
+                    cell, printed = _try_out(cell, chosen, source, options=options, name=name)
             # Last, because the trial may leave functions out.
             cell = replace(cell, object_code=with_contract(cell.object_code))
             address = first if shortcuts.is_first(cell.object_code) else key
@@ -137,7 +137,7 @@ def build(
 
         doing("loading")
         with _timed(seconds, "load"):
-            loaded = _loaded(cell, entry.library, place=place)
+            loaded = _load(cell, entry.library, place=place)
         if shortcuts.is_first(cell.object_code):
             loaded.loaded.complete = shortcuts.Portable(key, chosen.compile, cell, options)
         result = replace(
@@ -185,13 +185,13 @@ def _remembered_build(key: str) -> Build | None:
 def _remember_build(key: str, inputs: store.Inputs | None, result: Build) -> None:
     """Keep a build for this process, in place of the oldest; not if its files are unknown."""
     while len(BUILDS) >= MOST_BUILDS:
-        BUILDS.pop(next(iter(tuple(BUILDS)), ""), None)  # other threads make room as well
+        BUILDS.pop(next(iter(tuple(BUILDS)), ""), None)  # other threads may remove it, too
     if inputs:
         BUILDS[key] = inputs, result
 
 
 def _key(language: Language, source: str, *, options: Options) -> str:
-    """The cell's key; what shortcuts have made is no result of the plain road."""
+    """The cell's key; results of shortcuts are cached apart from those of the plain road."""
     key = language.key(source, options=options)
     return store.key([key, "plain"]) if shortcuts.is_plain() else key
 
@@ -201,12 +201,12 @@ def _first_key(key: str) -> str:
 
 
 def files_of(source: str, *, language: str, options: Options, name: str) -> tuple[str, ...] | None:
-    """Files of the user that a cell is compiled with: those in the cache's record, or of compiling it now.
+    """The user's files that a cell is compiled with, from the cache's record, or from compiling it now.
 
     Returns
     -------
     tuple of str or None
-        Absolute paths; None if nobody knows all of them.
+        Absolute paths; None if some are unknown.
 
     Raises
     ------
@@ -214,7 +214,7 @@ def files_of(source: str, *, language: str, options: Options, name: str) -> tupl
         As `build`.
     """
     chosen, cache = language_named(language), store.default()
-    key = _key(chosen, _readable(source, language=chosen, name=name), options=options)
+    key = _key(chosen, _clean_source(source, language=chosen, name=name), options=options)
     hit = cache.find(key) or cache.find(_first_key(key))
     if hit is None:
         build(source, language=language, options=options, name=name)
@@ -222,15 +222,15 @@ def files_of(source: str, *, language: str, options: Options, name: str) -> tupl
     return hit[1].paths if hit else None
 
 
-def _tried_out(
+def _try_out(
     cell: CompiledCell, language: Language, source: str, *, options: Options, name: str
 ) -> tuple[CompiledCell, str]:
-    """What `guard.try_out` makes of a cell, and what the cell's functions have printed there."""
+    """Try out a cell; return it with notes and without the functions that failed, and the output of its functions."""
     from . import guard
 
     def again(more: Sequence[str]) -> CompiledCell:
         with store.default().scratch() as folder:
-            return _compiled(language, source, options=options, more=more, name=name, folder=folder)
+            return _compile_with(language, source, options=options, more=more, name=name, folder=folder)
 
     return guard.try_out(cell, again=again, sanitize=options.sanitize, lenient=options.sandbox)
 
@@ -286,8 +286,8 @@ def run_main(source: str, *, language: str, options: Options, name: str, show: C
     return status
 
 
-def _standing_at(built: Build, place: CellPlace) -> Build:
-    """The same functions for another cell, or the same one run again: with its name and its lines."""
+def _place_build(built: Build, place: CellPlace) -> Build:
+    """The same functions for another cell, or for the same cell run again: with its name and lines."""
     runtime.set_place(built.loaded.object_code, place)
     marked = built.report_data.all_notes
     return replace(
@@ -307,7 +307,7 @@ def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
     seconds[step] = seconds.get(step, 0.0) + time.perf_counter() - start
 
 
-def _compiled(
+def _compile_with(
     language: Language, source: str, *, options: Options, more: Sequence[str], name: str, folder: Path
 ) -> CompiledCell:
     """The same cell compiled with more arguments for the compiler."""
@@ -345,14 +345,14 @@ class CompiledBuild(Build):
         return html
 
 
-def _loaded(cell: CompiledCell, library: Path, *, place: CellPlace) -> CompiledBuild:
+def _load(cell: CompiledCell, library: Path, *, place: CellPlace) -> CompiledBuild:
     try:
         with runtime.lock_code(cell.object_code):
             opened = load(cell.object_code, library, place=place, report_data=cell.report_data)
             result = CompiledBuild(opened.loaded, opened.name, notes=opened.notes, first_line=opened.first_line)
             runtime.adopt(result)
     except LinkError as fault:
-        from .compilers import read_linker  # only a cell that fails needs it
+        from .compilers import read_linker  # only for a cell that fails
 
         fault.diagnostics = read_linker(fault.output, name=place.name, cell=cell.object_code.source)
         fault.remedy = "" if fault.diagnostics else fault.remedy
@@ -398,7 +398,7 @@ def report(
     OptionError
         If ``ref`` cannot be evaluated to a callable.
     """
-    from . import bench, render  # the clock, sample inputs and tables: not for who only compiles
+    from . import bench, render  # not needed for compiling only
 
     notes: list[str] = []
     object_code, annotation = built.loaded.object_code, built.report_data.annotated
@@ -487,7 +487,7 @@ def _compiler_texts(code: ObjectCode) -> CompilerTexts:
     with store.default().scratch() as folder:
 
         def again(more: Sequence[str]) -> CompiledCell:
-            # By the name it was compiled under: its lines are known by it.  And for the same CPUs.
+            # Under the name that its lines contain, and for the same CPUs.
             compile_cell = language.first_compiler() if shortcuts.is_first(code) else language.compile
             arguments = replace(options, compile_args=(*options.compile_args, *more))
             return compile_cell(code.source, options=arguments, name=code.name, folder=folder)

@@ -1,9 +1,8 @@
-"""The functions that pickles of every release import by name, so this module never moves."""
+"""The functions that pickles import by name; this module never moves."""
 
 from __future__ import annotations
 
 from .runtime import (
-    exception as exception,
     function_of as function_of,
     load as load,
     loads as loads,

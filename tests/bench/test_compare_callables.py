@@ -17,7 +17,7 @@ from ufunc_magic.bench.judging import judge
 from ufunc_magic.bench.machine import Limits
 from ufunc_magic.bench.samples import parse_sizes, resize_arguments
 from ufunc_magic.model import CacheError, ComparisonError, OptionError
-from ufunc_magic.notebook.compare_line import compared
+from ufunc_magic.notebook.compare_line import run_line
 from ufunc_magic.render import Comparison, import_required, optional_packages
 
 X = np.arange(1.0, 1001.0)
@@ -100,7 +100,7 @@ def test_labels_may_be_anything_that_has_a_text() -> None:
 
 def test_a_reference_that_is_no_function_is_refused() -> None:
     with pytest.raises(ComparisonError, match="reference is 2"):
-        compared("np.sqrt --ref 1+1 -- 2.0", names={})
+        run_line("np.sqrt --ref 1+1 -- 2.0", names={})
 
 
 def test_texts_are_evaluated_in_the_users_names() -> None:
@@ -520,7 +520,7 @@ def test_a_plot_has_a_line_for_each_callable_that_agrees(made: Comparison) -> No
 
 @pytest.mark.parametrize("line", ["", "-- x", "f --help", "f -h --sizes 10"])
 def test_a_line_without_functions_and_one_that_asks_for_help_compare_nothing(line: str) -> None:
-    assert compared(line, names={}) is None
+    assert run_line(line, names={}) is None
 
 
 @pytest.mark.parametrize(
@@ -536,20 +536,20 @@ def test_a_line_without_functions_and_one_that_asks_for_help_compare_nothing(lin
 )
 def test_a_line_that_cannot_be_read_is_refused(line: str, fault: str) -> None:
     with pytest.raises(OptionError, match=fault):
-        compared(line, names={})
+        run_line(line, names={})
 
 
 def test_a_plot_that_cannot_be_drawn_is_refused_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     replace_name(monkeypatch, optional_packages, "import_optional", lambda name: None)
     with pytest.raises(ComparisonError, match="--plot needs matplotlib"):
-        compared("f --plot", names={"f": lambda: pytest.fail("called")})
+        run_line("f --plot", names={"f": lambda: pytest.fail("called")})
 
 
 def test_a_line_is_carried_out() -> None:
     names = {"f": np.sqrt, "x": X}
-    found = compared("f 'lambda x: x**0.5' --ref np.sqrt --strict --budget 0.05 -- x[:100]", names=names)
+    found = run_line("f 'lambda x: x**0.5' --ref np.sqrt --strict --budget 0.05 -- x[:100]", names=names)
     assert found is not None
     assert [(row.label, row.elements) for row in found.rows] == [("f", 100), ("lambda x: x**0.5", 100)]
     assert found.rows[0].agreement is not None
     with pytest.raises(ComparisonError, match="'nothing' cannot be evaluated"):
-        compared("f --ref nothing", names=names)
+        run_line("f --ref nothing", names=names)

@@ -39,7 +39,7 @@ def lend(handle: ctypes.CDLL) -> None:
     table = (ctypes.c_void_p * len(names)).in_dll(handle, "__ufm_python")
     for n, name in enumerate(names):
         table[n] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
-    ctypes.py_object.in_dll(handle, "__ufm_exception").value = runtime.exception
+    ctypes.py_object.in_dll(handle, "__ufm_exception").value = runtime.make_exception
 
 
 def opened(code: model.ObjectCode, path: Path) -> np.ufunc:
@@ -333,7 +333,7 @@ def test_reduce_raises(made: Callable[..., np.ufunc]) -> None:
 
 def test_exceptions_that_the_process_lacks_keep_name_and_base() -> None:
     text = '{"class": [["no.such", "Outer.Missing"], ["builtins", "KeyError"]], "arguments": [1, {"tuple": [2, "x"]}]}'
-    found = runtime.exception(text)
+    found = runtime.make_exception(text)
     assert isinstance(found, KeyError)
     assert (type(found).__module__, type(found).__name__) == ("no.such", "Missing")
     assert found.args == (1, (2, "x"))

@@ -23,7 +23,7 @@ import ufunc_magic as um
 from support import run_cell
 from ufunc_magic.model import TABLE, TIME, CompileError, OptionError, Options, ReportData, make_options
 from ufunc_magic.notebook import option_line as arguments
-from ufunc_magic.notebook.bound_names import defined_in
+from ufunc_magic.notebook.bound_names import find_defined
 from ufunc_magic.notebook.magics import Remembered, UfuncMagics
 from ufunc_magic.render import Progress
 
@@ -520,7 +520,7 @@ def test_unloading_leaves_the_functions(loaded: InteractiveShell, engine: FakeEn
     ],
 )
 def test_names_of_a_broken_cell_are_found_in_its_text(cell: str, expected: set[str]) -> None:
-    found = defined_in(cell)
+    found = find_defined(cell)
     assert expected <= found
     assert {name for name in found if not name.endswith("_")} == {name for name in expected if not name.endswith("_")}
 

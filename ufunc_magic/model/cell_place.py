@@ -1,7 +1,7 @@
-"""Where a source stands for its reader, and so how its lines are counted: all counting of lines is here.
+"""Translates the lines of a source into the lines that its reader sees.
 
-Whatever is compiled, cached, pickled or handed on as a `Diagnostic` counts the source's own lines, from 1.  Who
-shows it knows where the source stands: in a notebook below the line of its magic, whose number in the gutter is 1.
+Code that is compiled, cached, pickled or passed on as a `Diagnostic` counts the source's own lines, from 1.  The place
+of the source is known where a text is shown: in a notebook it begins below its magic, which is line 1 of the editor.
 A text that names a line of the source (a note, the message of an error) has the number in marks until it is shown.
 """
 
@@ -14,13 +14,13 @@ _MARKED = re.compile("\x1f(\\d+)\x1f")
 
 
 def line_mark(line: int) -> str:
-    """A line of the source in a text that `CellPlace.text` shows."""
+    """Mark a line of the source, for `CellPlace.text`."""
     return f"\x1f{line}\x1f"
 
 
 @dataclass(frozen=True)
 class CellPlace:
-    """What the source is called, and the number of its first line there.
+    """The name of a source, and the number of its first line.
 
     ``first_line`` is 1 for a text by itself, and 2 for a cell below its magic.
     """
@@ -29,15 +29,15 @@ class CellPlace:
     first_line: int = 1
 
     def line(self, line: int) -> int:
-        """The number of a line there; 0 stays 0, which says that there is none."""
+        """The number of a line there; 0, which means no line, stays 0."""
         return line + self.first_line - 1 if line else 0
 
     def text(self, marked: str) -> str:
-        """A text with the lines in it as they are counted there."""
+        """A text with its marked lines replaced by their numbers there."""
         return _MARKED.sub(lambda match: str(self.line(int(match[1]))), marked)
 
     def renamed(self, text: str, *, old: str) -> str:
-        """A text of compiled code, which knows its source as ``old`` and counts its lines: ``old:3: ... on line 7.``"""
+        """A text of compiled code, with the source's name ``old`` and lines replaced: ``old:3: ... on line 7.``"""
         if f"{old}:" not in text:
             return text
         text = re.sub(rf"{re.escape(old)}:(\d+)", lambda match: f"{self.name}:{self.line(int(match[1]))}", text)

@@ -1,4 +1,4 @@
-"""Turns any exception of an optional part into a note, so that such a part never fails a cell."""
+"""Turns exceptions of optional parts into notes, so that such a part never fails a cell."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Comfort:
     ) -> bool:
         if not isinstance(fault, Exception) or isinstance(fault, self._passing):
             return False
-        self._notes.append(f"{self._what} is missing: {_cause(fault)}")
+        self._notes.append(f"{self._what} is missing: {_describe_cause(fault)}")
         return True
 
 
-def _cause(fault: Exception) -> str:
+def _describe_cause(fault: Exception) -> str:
     if isinstance(fault, UfuncMagicError):
         return " ".join(str(fault).split("\n"))
     text = " ".join(str(fault).split("\n"))[:200]

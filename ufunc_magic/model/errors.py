@@ -43,13 +43,13 @@ class Diagnostic:
     ----------
     severity : {"error", "warning", "note"}
     message : str
-        The compiler's words, without its option suffix.
+        The compiler's message, without its option suffix.
     file, line, column : str, int, int
         ``file`` is the name of the cell (``"In[3]"``) or of a header; lines and columns count from
         1, 0 where the compiler gave none.  A cell's lines are those of its source, without the magic's;
         `counted` gives those of the editor.
     option : str
-        The warning option behind it, ``"-Wunused-variable"``, or ``""``.
+        The warning option, ``"-Wunused-variable"``, or ``""``.
     text : str
         The source line, or ``""`` if unknown.
     hint : str
@@ -66,7 +66,7 @@ class Diagnostic:
     hint: str = ""
 
     def counted(self, place: CellPlace) -> Diagnostic:
-        """The same with the line as it is counted there, if it is one of that source."""
+        """The diagnostic with its line as counted there, if it is about that source."""
         return replace(self, line=place.line(self.line)) if self.file == place.name else self
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ class UfuncMagicError(Exception):
     Attributes
     ----------
     place : CellPlace
-        Where the source stands that it is about, and so how its message counts lines.
+        The place of its source, from which the message counts lines.
     """
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
@@ -114,7 +114,7 @@ class UfuncMagicError(Exception):
 
     @property
     def marked(self) -> str:
-        """The message for another text, which is shown with it: lines of the source are in marks."""
+        """The message with marked lines, for use in another text."""
         return self._message
 
     def __str__(self) -> str:
@@ -122,10 +122,10 @@ class UfuncMagicError(Exception):
 
     @property
     def _render_traceback_(self) -> Callable[[], list[str]]:
-        """What IPython calls for lines to show in place of a traceback.
+        """The method that IPython calls for the lines to show in place of a traceback.
 
-        Once an exception has been shown it has no such attribute any more: when it is shown again
-        (``%tb``), IPython prints its own, whole traceback.
+        An exception that was shown has no such attribute any more: when it is shown again (``%tb``), IPython prints
+        the whole traceback.
         """
         if self._shown:
             raise AttributeError("_render_traceback_")

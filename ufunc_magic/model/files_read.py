@@ -22,7 +22,7 @@ class FilesRead:
     import_path : tuple of str
         ``sys.path``, if it was searched.
     known : bool
-        False if a file's name is known to the preprocessor only, which does not report it.
+        False if only the preprocessor knows a file's name, which it does not report.
     """
 
     files: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The table of languages: what they are called, and which rooms belong to them, named as text.
+"""The table of languages: their names, and their rooms, named as text.
 
 A new language is a folder in `ufunc_magic.languages` and a row here.  No import of this file reaches a language.
 """
@@ -23,10 +23,10 @@ class LanguageEntry:
     room : str
         The module whose ``LANGUAGE`` is a `ufunc_magic.cells.Language`.
     loader : str
-        A module that binds its functions, a `ufunc_magic.runtime.registry.FunctionBinder`; ``""`` if NumPy's loops and
-        plain functions are all.
+        A module that binds its functions, a `ufunc_magic.runtime.registry.FunctionBinder`; ``""`` if it has only
+        NumPy's loops and plain functions.
     views : tuple of str
-        What ``--show`` takes besides what the compiler of C shows.
+        Views of ``--show`` besides those that a C compiler provides.
     dialects : tuple of (str, str)
         Names of its dialects in object code -> suffix.
     """
@@ -69,6 +69,6 @@ def source_suffix(name: str) -> str:
 
 
 def own_views(name: str) -> tuple[str, ...]:
-    """Return what ``--show`` takes in cells of a language or dialect alone."""
+    """Return the views of ``--show`` that only cells of this language or dialect have."""
     key = language_key(name)
     return LANGUAGES[key].views if key else ()

@@ -149,9 +149,9 @@ class FunctionCode:
 class ObjectCode:
     """Machine code and its metadata.  Frozen, comparable by digest, serialisable.
 
-    ``module`` is the name of the extension module that the code is, ``""`` if it is none; ``preload`` are modules
-    to import before it is opened; ``options`` are those that differ from the defaults, for who compiles the source
-    again; ``device`` is what its language keeps for a device, as JSON.  ``first_line`` is the number of the source's
+    ``module`` is the name of the extension module, ``""`` if the code is none; ``preload`` are modules to import before
+    it is opened; ``options`` are those that differ from the defaults, to compile the source again; ``device`` is the
+    language's data for a device, as JSON.  ``first_line`` is the number of the source's
     first line where it was compiled (`CellPlace`).
 
     ``header`` is everything but the code, as canonical JSON, and ``code_digest`` the SHA-256 of the code, in
@@ -217,7 +217,7 @@ class ObjectCode:
         TargetError
             If the header does not have the fields of this format.
         """
-        return _joined(header, code, code_digest or hashlib.sha256(code).hexdigest())[0]
+        return _join(header, code, code_digest or hashlib.sha256(code).hexdigest())[0]
 
 
 def pack(object_code: ObjectCode, *, entry: str = "", key: bytes = b"") -> bytes:
@@ -241,16 +241,16 @@ def pack(object_code: ObjectCode, *, entry: str = "", key: bytes = b"") -> bytes
     return b"".join((head, header, object_code.code, seal, signature))
 
 
-#: What stands in the code before the digest of its contract (``templates/driver.c``).
+#: Bytes in the code before the digest of its contract (``templates/driver.c``).
 _CONTRACT = b"\x7fufm-contract 1:"
-#: Of a function what no call depends on: `LoadedObject.sent` may leave out the source, reports show the others.
-_SAID_ONLY = frozenset(("doc", "source", "line", "reason"))
+#: Fields of a function on which no call depends: `LoadedObject.sent` may omit the source, reports show the others.
+_SHOWN_ONLY = frozenset(("doc", "source", "line", "reason"))
 
 
-def _contract(object_code: ObjectCode) -> bytes:
-    """A digest of all that a header says of how the code is called."""
+def _digest_contract(object_code: ObjectCode) -> bytes:
+    """A digest of everything in a header that determines how the code is called."""
     functions = [
-        {name: value for name, value in vars(function).items() if name not in _SAID_ONLY}
+        {name: value for name, value in vars(function).items() if name not in _SHOWN_ONLY}
         | {"loops": [(loop.index, loop.types) for loop in function.loops]}
         for function in object_code.functions
     ]
@@ -262,19 +262,19 @@ def _contract(object_code: ObjectCode) -> bytes:
 
 
 def with_contract(object_code: ObjectCode) -> ObjectCode:
-    """The object with a digest in its code of what its header says of calls, for `check_contract`.
+    """Write a digest of the header's description of calls into the code, for `check_contract`.
 
-    Not on macOS, where a file that was changed after it was linked has no valid signature any more.
+    Not on macOS, because a file that is changed after linking has no valid signature any more.
     """
     at = object_code.code.find(_CONTRACT) + len(_CONTRACT)
     if at < len(_CONTRACT) or object_code.target.format == "mach-o":
         return object_code
-    code = b"".join((object_code.code[:at], _contract(object_code), object_code.code[at + 32 :]))
+    code = b"".join((object_code.code[:at], _digest_contract(object_code), object_code.code[at + 32 :]))
     return replace(object_code, code=code)
 
 
 def check_contract(object_code: ObjectCode) -> None:
-    """Refuse a header that was not written for this code: an index or a type that is not the code's own would crash.
+    """Raise for a header that was not written for this code: a wrong index or type would crash.
 
     Raises
     ------
@@ -282,7 +282,7 @@ def check_contract(object_code: ObjectCode) -> None:
     """
     at = object_code.code.find(_CONTRACT) + len(_CONTRACT)
     digest = object_code.code[at : at + 32]
-    if at >= len(_CONTRACT) and any(digest) and not hmac.compare_digest(digest, _contract(object_code)):
+    if at >= len(_CONTRACT) and any(digest) and not hmac.compare_digest(digest, _digest_contract(object_code)):
         raise TargetError(
             "The object code's header does not belong to its machine code.",
             remedy="Create it again, and get it from where it was created.",
@@ -340,7 +340,7 @@ def unpack(data: bytes, *, key: bytes = b"") -> tuple[ObjectCode, str]:
             remedy="Use the same key on both sides. If you already do, do not load this object code.",
         )
     header = bytes(view[_HEAD.size : middle])
-    return _joined(header, code, code_digest.hexdigest())
+    return _join(header, code, code_digest.hexdigest())
 
 
 #: The header's fields of ObjectCode.
@@ -368,46 +368,50 @@ _canonical = json.JSONEncoder(
 ).encode
 
 
-def _joined(header: bytes, code: bytes, code_digest: str) -> tuple[ObjectCode, str]:
-    """What `ObjectCode.from_parts` makes, and the function that the header says is meant."""
+def _join(header: bytes, code: bytes, code_digest: str) -> tuple[ObjectCode, str]:
+    """The object code, and the name of the function to load from the header."""
     try:
-        h: dict[str, Any] = json.loads(header.decode())  # of bytes json guesses the encoding, at 10 us
+        h: dict[str, Any] = json.loads(header.decode())  # json guesses the encoding of bytes, which takes 10 us
         entry = h.get("entry", "")
         target = Target(**h["target"])
         values = {name: h[name] for name in _HEADER_FIELDS}
-        values |= {"target": target, "preload": tuple(h["preload"]), "functions": tuple(map(_function, h["functions"]))}
+        values |= {
+            "target": target,
+            "preload": tuple(h["preload"]),
+            "functions": tuple(map(_read_function, h["functions"])),
+        }
         _expect(str, _texts_of(h), vars(target).values(), values["preload"], (entry,))
         _expect(dict, (h["options"], h["device"]))
         _expect(bool, (h["threads"],))
         _expect(int, (h["first_line"],))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
         raise TargetError(f"The object code's header cannot be read: {fault!r}.", remedy="Create it again.") from fault
-    # The header's own bytes are what the digest is taken of, as far as they are the object's.
+    # The digest is computed from the header's own bytes, without the entry.
     opening = b'{"entry":%b,' % json.dumps(entry, ensure_ascii=False).encode()
     header = b"{" + header.removeprefix(opening) if header.startswith(opening) else header
-    return _filled(ObjectCode, values | {"code": code, "header": header, "code_digest": code_digest}), entry
+    return _fill(ObjectCode, values | {"code": code, "header": header, "code_digest": code_digest}), entry
 
 
-def _filled(kind: type[_Value], values: dict[str, Any]) -> _Value:
-    """A value with all its fields; its own ``__init__`` would set them one by one, as it is frozen."""
+def _fill(kind: type[_Value], values: dict[str, Any]) -> _Value:
+    """Make a value with all its fields at once; the ``__init__`` of a frozen class sets them one by one."""
     result = object.__new__(kind)
     vars(result).update(values)
     return result
 
 
-def _function(h: dict[str, Any]) -> FunctionCode:
+def _read_function(h: dict[str, Any]) -> FunctionCode:
     """A function of a header."""
     values = h | {name: tuple(h[name]) for name in _TEXT_LISTS}
     values["loops"] = tuple(LoopCode(loop["index"], tuple(loop["types"])) for loop in h["loops"])
     if values.keys() != _FUNCTION_FIELDS:
         raise ValueError(f"a function has the fields {', '.join(values)}")
-    result = _filled(FunctionCode, values)
+    result = _fill(FunctionCode, values)
     _check(result)
     return result
 
 
 def _check(function: FunctionCode) -> None:
-    """Refuse what another program has written wrongly, before NumPy is given it."""
+    """Raise for a function that another program has written wrongly, before NumPy uses it."""
     _expect(str, _function_texts_of(function), *_text_lists_of(function))
     _expect(int, (function.nin, function.nout, function.index, function.line))
     _expect(bool, (function.is_def,))
@@ -433,7 +437,7 @@ def _check(function: FunctionCode) -> None:
 
 
 def _expect(kind: type, *lists: Iterable[Any]) -> None:
-    """Every value in all ``lists`` has the type ``kind`` itself."""
+    """Raise unless every value in all ``lists`` has exactly the type ``kind``."""
     if not {kind}.issuperset(map(type, chain.from_iterable(lists))):
         raise TypeError(f"{[*map(list, lists)]!r:.200} should hold {kind.__name__} only")
 

@@ -295,9 +295,9 @@ KEYWORD_TYPES = {
 }
 
 
-#: Arguments that choose a CPU, or instructions that not all of its kind have.
+#: Arguments that choose a CPU, or instructions that only some CPUs have.
 _CHOOSES_CPU = re.compile(r"-m(?:(?:arch|cpu)=|avx|fma|s?sse|bmi|f16c|popcnt)")
-#: Options of compilers that end before there is a library.
+#: Options that stop compilers before they make a library.
 _MAKE_NO_LIBRARY = frozenset("-fsyntax-only -E -S -c -M -MM".split())
 
 
@@ -322,7 +322,7 @@ def make_options(keywords: Mapping[str, Any] | None = None, *, base: Options | N
     for name, value in (keywords or {}).items():
         if name not in known:
             raise OptionError(f"{name!r} is not an option.", remedy=f"Valid options: {', '.join(sorted(known))}.")
-        values[name] = _checked(name, value, type(known[name]))
+        values[name] = _check_value(name, value, type(known[name]))
     options = replace(base or Options(), **values)
     level, shown = options.language_level, {*filter(None, options.show.split(","))}
     for wrong, message, remedy in (
@@ -362,11 +362,11 @@ def make_options(keywords: Mapping[str, Any] | None = None, *, base: Options | N
 
 
 def chooses_cpu(arguments: Iterable[str]) -> bool:
-    """Whether one of a compiler's arguments chooses the CPU: what is compiled so has no clones, and is for this one."""
+    """Whether one of a compiler's arguments chooses the CPU: such code has no clones for other CPUs."""
     return any(map(_CHOOSES_CPU.match, arguments))
 
 
-def _seconds(value: Any) -> float:
+def _read_seconds(value: Any) -> float:
     """``True``, ``2``, ``"2s"`` or ``"500ms"`` in seconds; 0 for ``False``."""
     if isinstance(value, bool):
         return TIME if value else 0.0
@@ -387,7 +387,7 @@ def refuse(options: Options, *, language: str) -> None:
     OptionError
         For the first one in the order of the help text.
     """
-    for option, value in _foreign(options, language):
+    for option, value in _find_foreign(options, language):
         flag = next((f for f in option.flags if f.startswith("--")), option.flags[0])
         typed = flag if option.action == "flag" else f"{flag} {value}"
         kinds = " and ".join(LANGUAGES[known].title for known in option.languages)
@@ -411,10 +411,10 @@ def suited(options: Options, *, language: str) -> Options:
 
     For remembered options, which the user did not write for this cell.
     """
-    return replace(options, **{o.dest: getattr(_DEFAULT, o.dest) for o, _ in _foreign(options, language)})
+    return replace(options, **{o.dest: getattr(_DEFAULT, o.dest) for o, _ in _find_foreign(options, language)})
 
 
-def _foreign(options: Options, language: str) -> list[tuple[Option, Any]]:
+def _find_foreign(options: Options, language: str) -> list[tuple[Option, Any]]:
     """Rows of options that are set but are not for ``language``, with their values."""
     rows = [(option, getattr(options, option.dest)) for option in TABLE]
     return [
@@ -423,12 +423,12 @@ def _foreign(options: Options, language: str) -> list[tuple[Option, Any]]:
         if option.languages
         and language not in option.languages
         and value != getattr(_DEFAULT, option.dest)
-        # A row that is not the one typed: -2 where -3 was.
+        # Only the row that was typed: -2 and not -3.
         and (option.action != "flag" or value == option.const)
     ]
 
 
-def _checked(name: str, value: Any, kind: type) -> Any:
+def _check_value(name: str, value: Any, kind: type) -> Any:
     if kind is tuple:
         return (value,) if isinstance(value, str) else tuple(map(str, value or ()))
     if name == "parallel" and isinstance(value, bool):
@@ -436,7 +436,7 @@ def _checked(name: str, value: Any, kind: type) -> Any:
     if name == "run_main" and isinstance(value, bool):
         return " " * value
     if name == "time":
-        return _seconds(value)
+        return _read_seconds(value)
     if name in ("types", "signature", "identity") and value is None:
         return ""
     if name == "types" and not isinstance(value, str):
@@ -463,7 +463,7 @@ def names_for(language: str) -> tuple[str, ...]:
 def with_options(names: Iterable[str]) -> Callable[[_F], _F]:
     """Decorate a function that takes ``**options``: its signature and its docstring have a parameter for each.
 
-    The docstring's list stands before ``Raises``, as numpydoc has it.
+    The list is inserted before ``Raises``, as in numpydoc.
     """
 
     def decorate(function: _F) -> _F:
@@ -480,7 +480,7 @@ def with_options(names: Iterable[str]) -> Callable[[_F], _F]:
         vars(function)["__signature__"] = own.replace(parameters=parameters)
         if function.__doc__:  # none under -OO
             before, section, after = inspect.cleandoc(function.__doc__).partition("\nRaises\n")
-            listed = "".join(_entry(name, KEYWORD_TYPES[name]) for name in chosen)
+            listed = "".join(_describe_option(name, KEYWORD_TYPES[name]) for name in chosen)
             function.__doc__ = f"{before.rstrip()}\n\nOther Parameters\n----------------\n{listed}{section}{after}"
         return function
 
@@ -488,8 +488,8 @@ def with_options(names: Iterable[str]) -> Callable[[_F], _F]:
 
 
 @functools.cache
-def _entry(name: str, kind: str) -> str:
+def _describe_option(name: str, kind: str) -> str:
     rows = [row for row in TABLE if row.dest == name and not row.flags[0].startswith("--no-")]
-    # Where flags set numbers, as -2 and -3 do, the number is what one writes.
+    # For flags that set numbers, such as -2 and -3, the keyword's value is the number.
     texts = [f"{row.const}: {row.help}" if row.action == "flag" and row.const is not True else row.help for row in rows]
     return f"{name} : {kind}\n    {' '.join(texts)}\n"

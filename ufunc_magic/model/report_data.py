@@ -1,4 +1,4 @@
-"""Data that only the report of a cell needs, beside its object code: not needed to run it, and never sent."""
+"""Data that only the report of a cell needs, in addition to its object code; it is never sent."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CellFunction(FunctionCode):
         ``python`` with a mark wherever C's integers may have other values than Python's (see
         `ufunc_magic.forms`); ``""`` where there is none.
     timed : tuple of int
-        Types of the loop that the Python form stands for; empty for a function that must not be called to be timed.
+        Types of the loop that the Python form replaces; empty for a function that must not be called to be timed.
     cautious : bool
         It may loop long, recurse, or index a table: call it only on harmless values.
     samples : tuple of str
@@ -67,7 +67,7 @@ _REPORTED = tuple(f.name for f in fields(CellFunction))[len(fields(FunctionCode)
 
 @dataclass(frozen=True)
 class ReportData:
-    """What a report shows of a cell and the object code does not contain.
+    """The data that a report shows and the object code does not contain.
 
     ``functions`` are those of the object code, in its order; ``refused`` gives, by name, the reasons why others are not
     bound; ``command`` is the compiler's; ``annotated`` the view of ``--annotate``, as JSON.
@@ -82,7 +82,7 @@ class ReportData:
 
     @property
     def all_notes(self) -> tuple[str, ...]:
-        """The cell's notes, then its functions', each of which says whose it is."""
+        """The cell's notes, then those of its functions, each with the function's name."""
         owned = ((f.name, note) for f in self.functions for note in f.notes)
         return (*self.notes, *(note if note.startswith(name) else f"{name}: {note}" for name, note in owned))
 
@@ -100,11 +100,11 @@ class ReportData:
 
     @classmethod
     def from_bytes(cls, data: bytes, functions: Sequence[FunctionCode]) -> ReportData:
-        """Read what `to_bytes` wrote of a cell with these functions."""
+        """Read the output of `to_bytes` for a cell with these functions."""
         values: dict[str, Any] = json.loads(data)
         reported = zip(functions, values["functions"], strict=True)
         return cls(
-            functions=tuple(CellFunction(**vars(f), **_tuples(more)) for f, more in reported),
+            functions=tuple(CellFunction(**vars(f), **_make_tuples(more)) for f, more in reported),
             diagnostics=tuple(Diagnostic(**d) for d in values["diagnostics"]),
             notes=tuple(values["notes"]),
             command=values["command"],
@@ -113,7 +113,7 @@ class ReportData:
         )
 
 
-def _tuples(values: dict[str, Any]) -> dict[str, Any]:
+def _make_tuples(values: dict[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
 
 
@@ -126,7 +126,7 @@ class CompiledCell:
     files_read: FilesRead = field(default=FilesRead(), repr=False)
 
     def noted(self, *notes: str) -> CompiledCell:
-        """The same with more notes."""
+        """The cell with more notes."""
         return replace(self, report_data=replace(self.report_data, notes=(*self.report_data.notes, *notes)))
 
     def to_record(self) -> bytes:
@@ -135,12 +135,12 @@ class CompiledCell:
 
     @classmethod
     def from_record(cls, record: bytes, code: bytes, *, code_digest: str) -> CompiledCell:
-        """Read what `to_record` wrote.
+        """Read the output of `to_record`.
 
         Raises
         ------
         TargetError
-            If it is not that, or was not written for this code.
+            If it is something else, or was not written for this code.
         """
         header, _, reported = record.partition(b"\n")
         object_code = ObjectCode.from_parts(header, code, code_digest=code_digest)
@@ -148,4 +148,4 @@ class CompiledCell:
         try:
             return cls(object_code, ReportData.from_bytes(reported, object_code.functions))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
-            raise TargetError(f"What is stored of the report cannot be read: {fault!r}.") from fault
+            raise TargetError(f"The stored report data cannot be read: {fault!r}.") from fault

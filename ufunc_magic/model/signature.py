@@ -332,7 +332,7 @@ class Unit:
 
     @cached_property
     def calls_by_function(self) -> dict[str, frozenset[str]]:
-        """Name of each function -> what it calls; computed once, for there may be thousands."""
+        """Name of each function -> the names that it calls; computed once, because there may be thousands."""
         return {f.name: f.body.calls for f in self.functions}
 
 

@@ -1,4 +1,4 @@
-"""The names that cells bound in one shell: which cell bound which name, and which to remove when a cell fails."""
+"""Records which cell bound which name in a shell, and removes the names of a cell that fails."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ _DEFINITION = re.compile(
     r"^[ \t]*(?!(?:return|else|case|goto|static)\b)(?:\w[\w:<>,]*[\s*&]+){1,6}(\w+)\s*\(", re.MULTILINE
 )
 _ANNOTATED = re.compile(r"\bufunc:.*\bname=(\w+)")
-#: What stands in front of functions of C++ and of its dialects, and hides that they are some.
+#: Text before functions of C++ and its dialects, which hides them from `_DEFINITION`.
 _PREFIX = re.compile(r'\bextern\s+"C(?:\+\+)?"\s*\{?|\btemplate\s*<[^<>;{}]*>|__launch_bounds__\s*\([^()]*\)')
-#: What a Cython cell defines at its left margin.
+#: A definition at the left margin of a Cython cell.
 _CYTHON = re.compile(r"^(?:def|class|cp?def\b[^(=:\n]*?(?:class)?)\s+\**(\w+)\s*(?=[(:]|$)", re.MULTILINE)
 
 
-def defined_in(cell: str) -> set[str]:
-    """Names that ``cell`` seems to define; a quick search that works for broken cells, too."""
+def find_defined(cell: str) -> set[str]:
+    """Find the names that ``cell`` seems to define; works for broken cells, too."""
     plain = _PREFIX.sub(" ", cell)
     words = {*_DEFINITION.findall(plain), *_ANNOTATED.findall(cell), *_CYTHON.findall(cell)}
     return words | {f"{word}_" for word in words}
 
 
 class Names:
-    """Names of one shell's namespace that are ours, by the cell that bound them.
+    """The names that cells bound in one shell's namespace, by cell.
 
     A front end that gives its cells an identity (JupyterLab, VS Code) lets us recognize a cell after its functions were
     renamed; otherwise only the failing cell's own text is known.
@@ -41,23 +41,23 @@ class Names:
 
     def forget(self, cell: str, *, cell_id: str | None = None) -> None:
         """Remove the names that an earlier run of ``cell`` bound, unless the user has rebound them."""
-        names = {*self._cells.pop(cell_id or "", ()), *defined_in(cell)}
+        names = {*self._cells.pop(cell_id or "", ()), *find_defined(cell)}
         self._shell.drop_by_id({name: self._bound.pop(name) for name in names & self._bound.keys()})
 
-    def hidden(self, build: Build) -> tuple[str, ...]:
+    def describe_hidden(self, build: Build) -> tuple[str, ...]:
         """One sentence for each name that replaces a builtin or a variable of the user, or is not bound because of
         it."""
-        withheld = map(self._why_withheld, sorted(self.withheld(build)))
-        return tuple(filter(None, (*map(self._hides, self._new(build)), *withheld)))
+        withheld = map(self._explain_withheld, sorted(self.list_withheld(build)))
+        return tuple(filter(None, (*map(self._describe_replaced, self._select_new(build)), *withheld)))
 
-    def withheld(self, build: Build) -> set[str]:
+    def list_withheld(self, build: Build) -> set[str]:
         """The cdef functions that are not bound, because a builtin or a variable of the user has their name."""
-        return {name for name in _internal(build) - self._new(build).keys() if self._is_taken(name)}
+        return {name for name in _list_internal(build) - self._select_new(build).keys() if self._is_taken(name)}
 
-    def _new(self, build: Build) -> dict[str, Any]:
+    def _select_new(self, build: Build) -> dict[str, Any]:
         """Functions without those that the user already has under the same name, such as a module that a Cython cell
         imports."""
-        namespace, internal = self._shell.user_ns, _internal(build)
+        namespace, internal = self._shell.user_ns, _list_internal(build)
         return {
             name: value
             for name, value in build.items()
@@ -67,7 +67,7 @@ class Names:
 
     def bind(self, build: Build, *, cell_id: str | None = None) -> None:
         """Push the functions of a cell into the namespace and remember them as this cell's."""
-        ours = self._new(build)
+        ours = self._select_new(build)
         self._shell.push(ours)
         self._bound.update(ours)
         if cell_id:
@@ -78,14 +78,14 @@ class Names:
         namespace = self._shell.user_ns
         return hasattr(builtins, name) or (name in namespace and namespace[name] is not self._bound.get(name))
 
-    def _why_withheld(self, name: str) -> str:
+    def _explain_withheld(self, name: str) -> str:
         whose = "your own variable" if name in self._shell.user_ns else "Python's builtin"
         return (
             f"{name} is not bound: it is a cdef function, and {whose} has the same name. To bind it under "
             f"another name, write # ufunc: name={name}_ above it."
         )
 
-    def _hides(self, name: str) -> str:
+    def _describe_replaced(self, name: str) -> str:
         namespace = self._shell.user_ns
         if name in namespace and namespace[name] is not self._bound.get(name):
             return f"{name} replaces your variable of the same name ({type(namespace[name]).__name__})."
@@ -94,5 +94,5 @@ class Names:
         return ""
 
 
-def _internal(build: Build) -> set[str]:
+def _list_internal(build: Build) -> set[str]:
     return {function.name for function in build.report_data.functions if function.internal}

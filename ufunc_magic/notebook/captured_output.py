@@ -1,7 +1,7 @@
 """Shows the output of C code in the cell that called it, in order with Python's output.
 
-A kernel reads its own standard output through a pipe and another thread, so that C output may come
-after the cell is done, when front ends no longer listen; and C keeps its own buffer besides.  From
+A kernel reads its own standard output through a pipe and another thread, so C output may arrive after the cell has
+ended, when front ends ignore it; and C has its own buffer.  From
 the first C cell on, every cell's C output therefore goes to a file in memory, which is read before
 Python prints, five times a second, and before the cell ends.  A file and not a pipe, as wurlitzer has: a function
 that prints while it holds the GIL would wait for a reader that waits for the GIL.
@@ -16,16 +16,16 @@ import sys
 import threading
 from typing import Any
 
-#: Bytes of one cell that are shown; ``UFUNC_MAGIC_OUTPUT`` is another number.
+#: Bytes of a cell's output that are shown; ``UFUNC_MAGIC_OUTPUT`` changes the number.
 SHOWN = 1_000_000
-#: Further bytes that find room until somebody looks: what a function prints beyond fails.
+#: Extra buffer between two reads; writes beyond it fail.
 ROOM = 16 << 20
-#: Seconds between two looks while a cell runs.
+#: Seconds between two reads while a cell runs.
 PAUSE = 0.2
 
 
-def _file(room: int) -> int:
-    """A file without a name, which cannot grow beyond its room where the system has files in memory."""
+def _make_file(room: int) -> int:
+    """Make a file without a name; if the system has files in memory, it cannot grow beyond ``room``."""
     if not hasattr(os, "memfd_create"):
         from ..store import default
 
@@ -43,7 +43,7 @@ class _Stream:
     """Standard output or standard error of C, during one cell."""
 
     def __init__(self, name: str, descriptor: int, limit: int) -> None:
-        self._file = _file(limit + ROOM)
+        self._file = _make_file(limit + ROOM)
         self._name, self._descriptor, self._limit = name, descriptor, limit
         self._saved = os.dup(descriptor)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -52,12 +52,12 @@ class _Stream:
 
     def take(self, *, last: bool = False) -> str:
         """The output since the last call, up to the limit."""
-        # Writers share the file's offset: it is how far they have come.
+        # Writers share the file's offset, which is the end of the output.
         end = os.lseek(self._file, 0, os.SEEK_CUR)
         data = os.pread(self._file, min(end, self._limit) - self._read, self._read)
         self._read += len(data)
         cut = end > self._limit
-        if cut:  # nobody will see the rest
+        if cut:  # the rest will not be shown
             rest = os.open(os.devnull, os.O_WRONLY)
             os.dup2(rest, self._descriptor)
             os.close(rest)
@@ -75,7 +75,7 @@ class _Stream:
 
 
 class _Forwarding:
-    """Both streams of one cell; Python's prints, a thread and the end of the cell read them."""
+    """Both streams of one cell; Python's prints, a thread and the end of the cell read from them."""
 
     def __init__(self) -> None:
         self._process = os.getpid()
@@ -89,24 +89,24 @@ class _Forwarding:
         self._streams = {name: _Stream(name, n, limit) for n, name in ((1, "stdout"), (2, "stderr"))}
         for name in self._streams:
             self._hook(getattr(sys, name))
-        # Of this cell: ipykernel knows by the thread which cell a text belongs to.
-        self._thread = threading.Thread(target=self._look, name="ufunc_magic-output", daemon=True)
+        # A thread for this cell: ipykernel assigns a text to a cell by the thread.
+        self._thread = threading.Thread(target=self._forward_often, name="ufunc_magic-output", daemon=True)
         self._thread.start()
 
     def _hook(self, stream: Any) -> None:
-        """Have C's output come before what Python writes to ``stream`` from now on."""
+        """From now on, show C's output before each text that Python writes to ``stream``."""
         write = getattr(stream, "write", None)
 
-        def after_c(text: str) -> Any:
+        def write_after_c(text: str) -> Any:
             self._forward()
             return write(text)  # type: ignore[misc]
 
         with contextlib.suppress(AttributeError):  # a stream of another kind: only the order is lost
-            stream.write = after_c
+            stream.write = write_after_c
             self._hooked.append(stream)
 
     def _forward(self, *, last: bool = False) -> None:
-        # What is written below comes back here.  A forked child leaves its output to the parent.
+        # Writing below calls this method again.  A forked child leaves its output to the parent.
         if self._reader == threading.get_ident() or self._process != os.getpid():
             return
         with self._lock:
@@ -119,7 +119,7 @@ class _Forwarding:
             finally:
                 self._reader = 0
 
-    def _look(self) -> None:
+    def _forward_often(self) -> None:
         while not self._over.wait(PAUSE):
             self._forward()
 

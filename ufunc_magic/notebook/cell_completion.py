@@ -14,14 +14,14 @@ from ..model import LANGUAGES
 
 _OF_MAGIC = {entry.magic.removeprefix("%%"): language for language, entry in LANGUAGES.items()}
 _MAGIC = re.compile(rf"\s*%%({'|'.join(_OF_MAGIC)})\b(.*)")
-#: Comments and strings, whose words are no names.
+#: Comments and strings, which contain no names.
 _NO_NAMES = {
     "cython": re.compile(r"#[^\n]*|\"[^\"\n]*\"|'[^'\n]*'"),
     "c": re.compile(r"//[^\n]*|/\*(?s:.*?)\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"),
 }
 _SYSTEM = ("/usr/local/include", "/usr/include")
 _CIMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+)?cimport[ \t]+([^#\n]*)", re.MULTILINE)
-#: Where a declaration has its name.
+#: Patterns of declarations, with the name.
 _DECLARED = {
     "c": (r"\b([A-Za-z]\w*)\s*\(", r"^\s*#\s*define\s+([A-Za-z]\w*)", r"\b([A-Za-z]\w*)\s*;"),
     "cython": (r"\b([A-Za-z]\w*)\s*\(", r"\b([A-Za-z]\w*)\s*$", r"\b(?:class|cppclass|struct)\s+(\w+)"),
@@ -31,7 +31,7 @@ _DECLARED = {
 def matcher(context: CompletionContext) -> SimpleMatcherResult:
     """Matcher of IPython's API version 2, for the lines below a magic.
 
-    In C the answers stand alone, for Jedi would read the cell as Python; in Cython they stand beside Python's.
+    In C there are no other answers, because Jedi would read the cell as Python; in Cython they are added to Python's.
     """
     lines = context.full_text.split("\n")
     first = next((number for number, line in enumerate(lines) if line.strip()), 0)
@@ -49,7 +49,7 @@ def matcher(context: CompletionContext) -> SimpleMatcherResult:
     rest = lines[context.cursor_line][context.cursor_position :]
     above, below = lines[first + 1 : context.cursor_line], lines[context.cursor_line + 1 :]
     text = "\n".join([*above, f"{begun} {rest}", *below])
-    words = [] if in_c else _cimported(text, begun)
+    words = [] if in_c else _list_cimported(text, begun)
     if fragment and (in_c or not begun.endswith(".")):
         own = re.findall(r"[A-Za-z_]\w*", _NO_NAMES["c" if in_c else key].sub(" ", text))
         words += [*own, *language.words.split()]
@@ -59,7 +59,7 @@ def matcher(context: CompletionContext) -> SimpleMatcherResult:
         folders = re.findall(r"(?:-I|--include)[ =]?(\S+)", magic[2])
         included = re.findall(r"^\s*#\s*include\s*[<\"]([^>\"\n]+)", text, re.MULTILINE)
         for name in (*included, *language.headers):
-            words += (*declared_by(name), *_declared_in([name], (".", *folders, *_SYSTEM)))
+            words += (*declared_by(name), *_list_declared([name], (".", *folders, *_SYSTEM)))
     offered = sorted({word for word in words if word.startswith(fragment) and word != fragment})
     return {
         "completions": [SimpleCompletion(word, type="name") for word in offered],
@@ -73,21 +73,21 @@ matcher.matcher_identifier = "ufunc_magic.names"  # type: ignore[attr-defined]
 matcher.matcher_priority = 100  # type: ignore[attr-defined]
 
 
-def _cimported(text: str, begun: str) -> list[str]:
-    """What modules declare: the one before a dot, the one that this line cimports from, or all of ``cimport *``."""
+def _list_cimported(text: str, begun: str) -> list[str]:
+    """Names that modules declare: the module before a dot, the one that this line cimports from, or ``cimport *``."""
     modules, names = {}, list[str]()
     for package, parts in _CIMPORT.findall(text):
         for words in filter(None, map(str.split, parts.strip("() ").split(","))):
             modules[words[-1]] = f"{package}.{words[0]}".strip(".")
         if parts.strip() == "*":
-            names += _declared_by_module(package)
+            names += _list_module(package)
     if owner := re.search(r"([\w.]+)\.$", begun):
-        return [*_declared_by_module(modules[owner[1]])] if owner[1] in modules else []
+        return [*_list_module(modules[owner[1]])] if owner[1] in modules else []
     here = _CIMPORT.match(begun)
-    return [*names, *_declared_by_module(here[1])] if here and here[1] else names
+    return [*names, *_list_module(here[1])] if here and here[1] else names
 
 
-def _declared_by_module(module: str) -> tuple[str, ...]:
+def _list_module(module: str) -> tuple[str, ...]:
     """Names in a ``.pxd``: of Cython's own, of an installed package, or in this folder."""
     specs = map(PathFinder.find_spec, ("Cython", module.partition(".")[0]))
     cython, package = [[*(spec.submodule_search_locations or ())] if spec else [] for spec in specs]
@@ -95,21 +95,21 @@ def _declared_by_module(module: str) -> tuple[str, ...]:
     path = module.strip(".").replace(".", "/")
     names = (path, f"{path}/__init__")
     # As Cython 3 looks for them: since NumPy 2.5 the plain one is for older versions.
-    return _declared_in([f"{name}{ending}" for ending in (".cython-30.pxd", ".pxd") for name in names], folders)
+    return _list_declared([f"{name}{ending}" for ending in (".cython-30.pxd", ".pxd") for name in names], folders)
 
 
-def _declared_in(files: Iterable[str], folders: Iterable[str]) -> tuple[str, ...]:
+def _list_declared(files: Iterable[str], folders: Iterable[str]) -> tuple[str, ...]:
     for path in (Path(folder).expanduser() / file for folder in folders for file in files):
         try:
-            return _names_of(path, path.stat().st_mtime_ns)
+            return _read_names(path, path.stat().st_mtime_ns)
         except OSError:
             continue
     return ()
 
 
 @functools.lru_cache(maxsize=64)
-def _names_of(path: Path, changed: int) -> tuple[str, ...]:
-    """Functions, macros and types that a file of this time declares, as far as its own text tells."""
+def _read_names(path: Path, changed: int) -> tuple[str, ...]:
+    """Functions, macros and types that the text of a file of this time declares."""
     language = "cython" if path.suffix == ".pxd" else "c"
     text = _NO_NAMES[language].sub(" ", path.read_text(encoding="utf-8", errors="replace"))
     names = (name for pattern in _DECLARED[language] for name in re.findall(pattern, text, re.MULTILINE))

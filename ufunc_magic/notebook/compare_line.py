@@ -13,18 +13,18 @@ from .option_line import COMPARE, parse, split
 _ARGUMENT = "Write one expression for each argument: -- x 'np.linspace(0, 1, 1000)'"
 
 
-def compared(
+def run_line(
     line: str, *, names: Mapping[str, Any], progress: Callable[[float, str], object] | None = None
 ) -> Comparison | None:
-    """The comparison that a line describes; None if the line asks for help.
+    """Run the comparison that a line describes; return None if the line asks for help.
 
     Parameters
     ----------
     line : str
     names : mapping
-        The user's.
+        The user's names.
     progress : callable
-        Receives the share that is done and the current size.
+        Called with the share that is done and the current size.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def compared(
     options = parse(words[:end], COMPARE, others=callables)
     if "help" in options or not callables:
         return None
-    if "plot" in options:  # before anything is measured, or the measuring was for nothing
+    if "plot" in options:  # before anything is measured
         import_required("matplotlib.pyplot", purpose="--plot")
     reference = options.get("ref")
     request = make_request(

@@ -24,8 +24,8 @@ _TABLES = {
 def matcher(context: CompletionContext) -> SimpleMatcherResult:
     """Matcher of IPython's API version 2 (8.6 and later).
 
-    ``complete_command`` hooks do not serve: Jedi's Python names would stand beside their answers,
-    and the splitter cuts ``--parallel=2`` at the ``=``.
+    ``complete_command`` hooks do not work: Jedi's Python names would be added to their answers, and the splitter cuts
+    ``--parallel=2`` at the ``=``.
     """
     line = context.full_text.split("\n")[context.cursor_line][: context.cursor_position]
     match = _LINE.match(line)
@@ -36,7 +36,7 @@ def matcher(context: CompletionContext) -> SimpleMatcherResult:
         "completions": [SimpleCompletion(word, type="option") for word in words],
         "matched_fragment": fragment,
         "ordered": True,
-        # File names belong to -I, -L and -S; where there is no word of ours the others may speak.
+        # -I, -L and -S take file names: without a word of ours, other matchers may answer.
         "suppress": bool(words),
     }
 
@@ -53,7 +53,7 @@ def install(shell: Any) -> None:
 
 
 def remove(shell: Any) -> None:
-    """Take the matchers out again."""
+    """Remove the matchers."""
     for own in (matcher, cell_completion.matcher):
         if own in shell.Completer.custom_matchers:
             shell.Completer.custom_matchers.remove(own)

@@ -33,9 +33,9 @@ class EditorMarks:
     shell : InteractiveShell
         Publishes the marks.
     text : str
-        The whole cell, as it stands in the editor.
+        The whole cell, as in the editor.
     name : str
-        What diagnostics call the cell, ``"In[3]"``.
+        The name of the cell in diagnostics, ``"In[3]"``.
     visible : bool
         Whether an editor shows the cell.  Front ends with editors name the cell that they run.
     """
@@ -46,13 +46,13 @@ class EditorMarks:
     visible: bool
 
     @contextmanager
-    def failure(self) -> Iterator[None]:
+    def mark_failure(self) -> Iterator[None]:
         """Mark the lines that an exception names, and raise it again."""
         try:
             yield
         except CompileError as error:
-            marks = _marks(error.diagnostics, self.name)
-            # A compiler that met an error warns of what is not so.
+            marks = _make_marks(error.diagnostics, self.name)
+            # After an error, compilers print wrong warnings.
             self._publish([mark for mark in marks if mark["severity"] == "error"] or marks)
             raise
         except UsageError as error:  # the magic's line is wrong
@@ -62,7 +62,7 @@ class EditorMarks:
 
     def show(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Send the errors and warnings among ``diagnostics`` to the editor; without any, send nothing."""
-        self._publish(_marks(diagnostics, self.name))
+        self._publish(_make_marks(diagnostics, self.name))
 
     def _publish(self, marks: list[dict[str, Any]]) -> None:
         if self.visible and marks:
@@ -70,18 +70,18 @@ class EditorMarks:
             self.shell.display_pub.publish({}, metadata={KEY: {"crc32": checksum, "diagnostics": marks}})
 
 
-def _marks(diagnostics: Iterable[Diagnostic], name: str) -> list[dict[str, Any]]:
-    """One entry for each error and warning, with its notes; what has no place in the cell is on line 0, the magic's."""
+def _make_marks(diagnostics: Iterable[Diagnostic], name: str) -> list[dict[str, Any]]:
+    """Make an entry for each error and warning, with its notes; those without a place in the cell are on line 0."""
     groups: list[list[Diagnostic]] = []
     for diagnostic in diagnostics:
         if diagnostic.severity != "note":
             groups.append([diagnostic])
         elif groups:
             groups[-1].append(diagnostic)
-    return [_mark(head, notes, name) for head, *notes in groups]
+    return [_make_mark(head, notes, name) for head, *notes in groups]
 
 
-def _mark(head: Diagnostic, notes: list[Diagnostic], name: str) -> dict[str, Any]:
+def _make_mark(head: Diagnostic, notes: list[Diagnostic], name: str) -> dict[str, Any]:
     message, place = head.message, head
     if head.file and head.file != name:  # a header: the cell's line is the one that includes it
         message = f"{':'.join(str(part) for part in (head.file, head.line) if part)}: {message}"

@@ -51,14 +51,14 @@ _DB_KEY = "ufunc_magic/options"
 Magic = TypeVar("Magic", bound=Callable[..., Any])
 
 
-def _explained(table: option_line.Table) -> Callable[[Magic], Magic]:
-    """Put the list of options where the magic's docstring has ``{options}``."""
+def _insert_options(table: option_line.Table) -> Callable[[Magic], Magic]:
+    """Replace ``{options}`` in the magic's docstring by the list of options."""
 
-    def explained(magic: Magic) -> Magic:
+    def insert(magic: Magic) -> Magic:
         magic.__doc__ = inspect.cleandoc(magic.__doc__ or "").replace("{options}", option_line.explain(table))
         return magic
 
-    return explained
+    return insert
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,12 @@ class Remembered:
         return {name: value for name, value in vars(self.options).items() if value != default[name]}
 
     def __repr__(self) -> str:
-        words = option_line.spelled(self.changed())
+        words = option_line.spell(self.changed())
         return f"default options: {' '.join(words)}" if words else "no default options"
 
 
 def first_line_of(source: str, running: str) -> int:
-    """The number that the editor gives the first line of ``source``, which stands in the ``running`` cell.
+    """The number that the editor gives the first line of ``source`` in the ``running`` cell.
 
     It is 2 below a magic on the first line, and more below empty lines or other magics (``%%time``).  A source that
     is not the end of the cell, such as one that a function passes to ``run_cell_magic``, counts its own lines from 1.
@@ -156,10 +156,10 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         self._waiting: tuple[Report | Comparison | None, Progress | None] = None, None
 
     def before_cell(self, info: ExecutionInfo) -> None:
-        """Record which cell of the notebook is running, if the front end says so, and let Stop interrupt its C code."""
+        """Record which cell of the notebook is running, if the front end tells, and let Stop interrupt its C code."""
         self._cell_id = getattr(info, "cell_id", None)
         self._running = getattr(info, "raw_cell", None) or ""
-        if "ufunc_magic.runtime.loader" in sys.modules:  # else there is no code that could not be stopped
+        if "ufunc_magic.runtime.loader" in sys.modules:  # otherwise no C code is loaded
             from ..runtime import check_handlers
 
             check_handlers()
@@ -169,7 +169,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         self._running = ""
 
     @line_cell_magic
-    @_explained(option_line.options_of("c"))
+    @_insert_options(option_line.options_of("c"))
     def c_ufunc(self, line: str, cell: str | None = None) -> Report | None:
         """Compile C code and bind its functions as NumPy ufuncs.
 
@@ -211,7 +211,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         return self._cell(line, cell, language="c")
 
     @line_cell_magic
-    @_explained(option_line.options_of("cython"))
+    @_insert_options(option_line.options_of("cython"))
     def cython_ufunc(self, line: str, cell: str | None = None) -> Report | None:
         """Compile Cython code and bind its functions; functions of numbers work on arrays, too.
 
@@ -260,7 +260,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         return self._cell(line, cell, language="cython")
 
     @line_cell_magic
-    @_explained(option_line.options_of("cuda"))
+    @_insert_options(option_line.options_of("cuda"))
     def cuda_device(self, line: str, cell: str | None = None) -> Report | None:
         """Compile CUDA C++ code and bind its device functions and kernels.
 
@@ -310,14 +310,14 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         # Not execution_count: IPython 9 counts it up before the cell runs, IPython 8 after.
         name = f"In[{self.shell.displayhook.prompt_count}]"
         marks = EditorMarks(self.shell, self._running, name, visible=bool(self._cell_id))
-        with marks.failure():
-            options = self._options(line, language)
+        with marks.mark_failure():
+            options = self._read_options(line, language)
         if options is None:
             self._last = before
             return None
         name = options.name or name
         marks = replace(marks, name=name)
-        with first_use.prepare_next(self.shell), marks.failure(), _show_stop(name, "bound nothing"):
+        with first_use.prepare_next(self.shell), marks.mark_failure(), _show_stop(name, "bound nothing"):
             self.capture.begin()
             # Displayed output cannot be removed, so a quiet cell shows no progress.
             progress = self._progress() if options.time else _no_progress()
@@ -374,7 +374,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         from ..pipeline import report
 
         assert self.shell is not None
-        hidden, withheld = self.names.hidden(built), self.names.withheld(built)
+        hidden, withheld = self.names.describe_hidden(built), self.names.list_withheld(built)
         if not (options.time or hidden or built.diagnostics or built.notes or options.annotate or options.show):
             return None
         result = report(
@@ -406,9 +406,9 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         else:
             sys.stderr.write(f"main() returned {status}.\n" if status else "")
 
-    def _options(self, line: str, language: str) -> Options | None:
-        """The default options, overridden by the line; None if the line asks for help, which is then shown."""
-        values = self._parsed(line, TABLE, LANGUAGES[language].magic)
+    def _read_options(self, line: str, language: str) -> Options | None:
+        """The default options, overridden by the line; None after showing help, if the line asks for it."""
+        values = self._parse(line, TABLE, LANGUAGES[language].magic)
         if values is None:
             return None
         try:
@@ -418,8 +418,8 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         except OptionError as error:
             raise UsageError(str(error)) from None
 
-    def _parsed(self, line: str, table: option_line.Table, magic: str) -> dict[str, Any] | None:
-        """The options on the line; None if the line asks for help, which is then shown."""
+    def _parse(self, line: str, table: option_line.Table, magic: str) -> dict[str, Any] | None:
+        """The options on the line; None after showing help, if the line asks for it."""
         try:
             values = option_line.parse(line, table)
         except OptionError as error:
@@ -453,7 +453,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             raise NotImplementedError
 
     @line_magic
-    @_explained(option_line.COMPARE)
+    @_insert_options(option_line.COMPARE)
     def ufunc_compare(self, line: str) -> Comparison | None:
         """Check that functions agree on the same arguments, then time them in turns.
 
@@ -470,12 +470,12 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         {options}
         """
         from ..model import ComparisonError
-        from .compare_line import compared
+        from .compare_line import run_line
 
         assert self.shell is not None
         try:
             with self._progress() as progress, _show_stop("%ufunc_compare", "measured nothing"):
-                comparison = compared(line, names=self.shell.user_ns, progress=progress)
+                comparison = run_line(line, names=self.shell.user_ns, progress=progress)
             self._waiting = comparison, progress
         except (OptionError, ComparisonError) as error:
             raise UsageError(str(error)) from None
@@ -484,7 +484,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         return comparison
 
     @line_magic
-    @_explained(option_line.SAVE)
+    @_insert_options(option_line.SAVE)
     def ufunc_save(self, line: str) -> SavedModule | None:
         """Save a cell as a module, a folder that pip installs.
 
@@ -512,7 +512,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         return module
 
     @line_magic
-    @_explained(option_line.CONFIG)
+    @_insert_options(option_line.CONFIG)
     def ufunc_config(self, line: str) -> Remembered | None:
         """Show or set the default options of %%c_ufunc, %%cython_ufunc and %%cuda_device.
 
@@ -531,7 +531,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         -------
         {options}
         """
-        values = self._parsed(line, option_line.CONFIG, "%ufunc_config")
+        values = self._parse(line, option_line.CONFIG, "%ufunc_config")
         if values is None:
             return None
         try:
@@ -553,14 +553,14 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         """The options that ``%ufunc_config`` set, in this session or an earlier one."""
         if self._remembered is None:
             try:
-                self._remembered = Remembered(make_options(_stored(self.shell)))
+                self._remembered = Remembered(make_options(_read_stored(self.shell)))
             except OptionError:
                 # Written by a version with other options.
                 self._remembered = Remembered(Options())
         return self._remembered
 
     @line_magic
-    @_explained(option_line.CACHE)
+    @_insert_options(option_line.CACHE)
     def ufunc_cache(self, line: str) -> Caches | None:
         """Show the cache of compiled code, and what of it this session has loaded.
 
@@ -571,7 +571,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         from .. import runtime
         from ..store import default, read_size
 
-        values = self._parsed(line, option_line.CACHE, "%ufunc_cache")
+        values = self._parse(line, option_line.CACHE, "%ufunc_cache")
         if values is None:
             return None
         cache = default()
@@ -586,14 +586,14 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         """Show the compilers, CPU, OpenMP, SIMD math, caches and packages that this extension finds."""
         from ..api import doctor
 
-        return None if self._parsed(line, (), "%ufunc_doctor") is None else doctor()
+        return None if self._parse(line, (), "%ufunc_doctor") is None else doctor()
 
 
 @dataclass(frozen=True)
 class Caches:
-    """What ``%ufunc_cache`` shows: the cache, and how many objects this process has open, with their bytes of code.
+    """The output of ``%ufunc_cache``: the cache, and the number and bytes of the objects that this process has open.
 
-    ``mappings`` of memory a process may have only ``most_mappings``, and each object takes two of them.
+    A process may have at most ``most_mappings`` memory mappings, and each object takes two of them.
     """
 
     cache: Cache
@@ -608,8 +608,8 @@ class Caches:
         return f"{self.cache!r}\nIn this process: {objects}{limit}."
 
 
-def _stored(shell: Any) -> dict[str, Any]:
-    """Options in the shell's database; ``{}`` where there is none or it cannot be read."""
+def _read_stored(shell: Any) -> dict[str, Any]:
+    """Options in the shell's database; ``{}`` if there is none or it cannot be read."""
     try:
         values = json.loads(shell.db[_DB_KEY])
     except (AttributeError, KeyError, OSError, TypeError, ValueError):
@@ -631,7 +631,7 @@ _SHOWN = (("ufunc_magic.render.report", "Report"), ("ufunc_magic.render.comparis
 
 def load(shell: InteractiveShell) -> None:
     """Register the magics in ``shell``; a second call changes nothing."""
-    if _registered(shell) is not None:
+    if _find_registered(shell) is not None:
         return
     magics = UfuncMagics(shell)
     shell.register_magics(magics)
@@ -646,7 +646,7 @@ def load(shell: InteractiveShell) -> None:
 
 def unload(shell: InteractiveShell) -> None:
     """Remove the magics from ``shell``; bound functions stay."""
-    magics = _registered(shell)
+    magics = _find_registered(shell)
     if magics is None:
         return
     shell.events.unregister("pre_run_cell", magics.before_cell)
@@ -659,6 +659,6 @@ def unload(shell: InteractiveShell) -> None:
             shell.magics_manager.magics[kind].pop(name, None)
 
 
-def _registered(shell: InteractiveShell) -> UfuncMagics | None:
+def _find_registered(shell: InteractiveShell) -> UfuncMagics | None:
     magics: UfuncMagics | None = shell.magics_manager.registry.get(UfuncMagics.__name__)
     return magics

@@ -1,6 +1,6 @@
-"""The option line of a magic: parsed, explained, completed and spelled from a table of `ufunc_magic.model.Option`.
+"""Parses, explains, completes and writes the option line of a magic, from a table of `ufunc_magic.model.Option`.
 
-``argparse`` does not fit: it refuses ``-c -O3`` and ``--signature '(n)->()'`` after a bare
+``argparse`` does not fit: it rejects ``-c -O3`` and ``--signature '(n)->()'`` after a bare
 ``--parallel``, its messages name no nearest spelling, and its help changes with Python's version.
 """
 
@@ -52,7 +52,7 @@ def options_of(language: str) -> Table:
 def flags_of(table: Table) -> dict[str, tuple[Option, Any]]:
     """Flag as typed -> its row, and the value of a flag without a value of its own."""
     flags = {flag: (option, option.const) for option in table for flag in option.flags}
-    # A remembered option must be possible to turn off for one cell.
+    # A default option can be turned off for one cell.
     return flags | {
         f"--no-{flag[2:]}": (option, getattr(Options(), option.dest))
         for flag, (option, _) in flags.items()
@@ -66,10 +66,10 @@ def flags_of(table: Table) -> dict[str, tuple[Option, Any]]:
 def parse(line: str | Sequence[str], table: Table = TABLE, *, others: list[str] | None = None) -> dict[str, Any]:
     """Parse ``line`` into a mapping from an option's destination to its value.
 
-    A value may stand after ``=``, after a space, or (one-letter options) right behind the letter.
-    One-letter options without a value may stand together: ``-fa``.  The key ``"help"`` is in the
-    answer when help was asked for.  Words that are no options are added to ``others``.  Options of cells of every
-    language are read, for `ufunc_magic.model.options.refuse` to say what is wrong with them.
+    A value follows ``=``, a space, or directly a one-letter option.  One-letter options without a value may be
+    combined: ``-fa``.  The key ``"help"`` is in the result if the line asks for help.  Words that are no options are
+    appended to ``others``.  Options of all languages are accepted; `ufunc_magic.model.options.refuse` rejects the
+    wrong ones.
 
     Raises
     ------
@@ -96,18 +96,18 @@ def parse(line: str | Sequence[str], table: Table = TABLE, *, others: list[str] 
             if not equals and (_takes_value(option) or (may and words and not words[0].startswith("-"))):
                 equals, text = "=", words.pop(0)
             if equals:
-                value = _value(flag, option, text)
+                value = _read_value(flag, option, text)
             values[option.dest] = (*values.get(option.dest, ()), value) if option.action == "append" else value
         elif letter in flags and _takes_value(flags[letter][0]):
             words[:0] = [f"{letter}={word[2:]}"]
-        elif _stand_together(word, flags):
+        elif _are_combined(word, flags):
             words[:0] = [f"-{one}" for one in word[1:]]
         else:
-            raise _unknown(flag, table)
+            raise _make_error(flag, table)
     return values
 
 
-def _stand_together(word: str, flags: Mapping[str, tuple[Option, Any]]) -> bool:
+def _are_combined(word: str, flags: Mapping[str, tuple[Option, Any]]) -> bool:
     letters = [f"-{letter}" for letter in word[1:]]
     return word[:1] == "-" and len(letters) > 1 and all(f in flags and flags[f][0].action == "flag" for f in letters)
 
@@ -123,7 +123,7 @@ def _takes_value(option: Option) -> bool:
     return option.action in ("value", "append")
 
 
-def _unknown(flag: str, table: Table) -> OptionError:
+def _make_error(flag: str, table: Table) -> OptionError:
     if not flag.startswith("-"):
         remedy = "Write the code below the first line." if table is TABLE else "-h lists all options."
         return OptionError(f"{flag!r} is not an option.", remedy=remedy)
@@ -135,7 +135,7 @@ def _unknown(flag: str, table: Table) -> OptionError:
     return OptionError(f"{flag} is not an option.", remedy=remedy)
 
 
-def _value(flag: str, option: Option, text: str) -> Any:
+def _read_value(flag: str, option: Option, text: str) -> Any:
     if option.action == "flag" or flag.startswith("--no-"):
         raise OptionError(f"{flag} takes no value, but the line says {text!r}.", remedy=f"Write {flag}")
     if option.choices and text not in option.choices:
@@ -179,9 +179,9 @@ def complete(text: str, table: Table = TABLE) -> tuple[str, list[str]]:
     fragment = "" if not before or text[-1].isspace() else before.pop()
     flag, equals, value = fragment.partition("=")
     if equals:
-        return value, _values(flags, flag, value)
+        return value, _complete_value(flags, flag, value)
     if before and before[-1] in flags and _takes_value(flags[before[-1]][0]):
-        return fragment, _values(flags, before[-1], fragment)
+        return fragment, _complete_value(flags, before[-1], fragment)
     if "--" in before or (fragment and not fragment.startswith("-")):
         return fragment, []
     used = {flags[flag][0].dest for word in before if (flag := word.partition("=")[0]) in flags}
@@ -194,16 +194,16 @@ def complete(text: str, table: Table = TABLE) -> tuple[str, list[str]]:
     ]
 
 
-def _values(flags: Mapping[str, tuple[Option, Any]], flag: str, start: str) -> list[str]:
+def _complete_value(flags: Mapping[str, tuple[Option, Any]], flag: str, start: str) -> list[str]:
     option = flags[flag][0] if flag in flags else None
     if option is None:
         return []
-    # Several may stand in one word; the last of them is being typed.
+    # One word may contain several values; the last one is being typed.
     done, comma, last = start.rpartition(",") if option.dest in _LISTS else ("", "", start)
     return [f"{done}{comma}{word}" for word in _LISTS.get(option.dest, option.choices) if word.startswith(last)]
 
 
-#: What stands in the lists that options take.
+#: The values of options that take lists.
 _LISTS = {
     "types": ("f4", "f8", "f2", "c8", "c16", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "longdouble"),
     "vs": ("numpy", "numba", "numexpr", "cython", "vectorize"),
@@ -211,8 +211,8 @@ _LISTS = {
 }
 
 
-def spelled(values: Mapping[str, Any]) -> Sequence[str]:
-    """Options as they would be typed: ``{"parallel": 2, "time": False}`` -> ``["--parallel=2", "--no-time"]``."""
+def spell(values: Mapping[str, Any]) -> Sequence[str]:
+    """Write options as users type them: ``{"parallel": 2, "time": False}`` -> ``["--parallel=2", "--no-time"]``."""
     words: list[str] = []
     for option in TABLE:
         if option.dest not in values:

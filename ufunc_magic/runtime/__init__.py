@@ -5,8 +5,8 @@ once (`load`, `loaded`), with ``loader`` for libraries and modules; ``numpy_ufun
 narrowed silently), ``def_function`` (a def that stays one), ``records`` (structures) and ``cffi_function`` are for the
 functions, ``bound_function`` for those that a language binds itself; ``pickling`` is pickles, `dumps` and `loads`;
 ``cell_names`` is what messages of running code call their cells; ``exception_codec`` and ``c_library`` are for code
-that runs. A ufunc carries its `UfuncLoops` (`loops_of`), which keep the `LoadedObject`; `origin_of` says where any
-function of ours comes from.  ``locks`` has what keeps threads from doing a thing twice.
+that runs. A ufunc carries its `UfuncLoops` (`loops_of`), which keep the `LoadedObject`; `origin_of` finds
+where a function comes from.  ``locks`` has the locks that keep threads from doing the same thing twice.
 """
 
 import lazy_loader

@@ -3,7 +3,7 @@ from .c_library import flush_stdio as flush_stdio
 from .cell_names import current_place as current_place, set_place as set_place
 from .cffi_function import PlainFunction as PlainFunction
 from .def_function import DefFunction as DefFunction, ufunc_of as ufunc_of
-from .exception_codec import exception as exception
+from .exception_codec import make_exception as make_exception
 from .loader import (
     Library as Library,
     check_handlers as check_handlers,

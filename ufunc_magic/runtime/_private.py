@@ -1,18 +1,18 @@
-"""What this room uses of NumPy and ctypes beside their documented interfaces.
+"""The undocumented names of NumPy and ctypes that this room uses.
 
 Tried with NumPy 2.2, 2.4 and 2.5 and with Python 3.11 and 3.13 to 3.15.
 
 * ``_multiarray_umath._UFUNC_API``: the capsule that NumPy's own headers read in ``import_umath()``; a table of
   pointers whose order NumPy keeps (``numpy/_core/code_generators/numpy_api.py``).  Without it there are no ufuncs:
-  the import of this module fails, and says so.
+  the import of this module fails.
 * ``_multiarray_umath.__cpu_features__``: NumPy's detection of this CPU, which asks CPUID and the system.  Without it
   no instruction sets are known, and code for ``arch="native"`` of another CPU is refused.
 * names of NumPy's DTypes of Python's own numbers, which promotion passes; under others they are not recognised, and
   promotion takes NumPy's own way.
-* where the type number stands in a ``PyArray_Descr``: after the object's head, a pointer and four characters.  Where
+* the place of the type number in a ``PyArray_Descr``: after the object's head, a pointer and four characters.  Where
   it does not, integers that do not fit are narrowed by NumPy's own casting.
 * ``PyUFuncObject`` of ``numpy/ufuncobject.h``, public in C: its last field, ``process_core_dims_func`` (NumPy 2.1).
-  Looked for behind fields whose values are known; where those are not, a ufunc with computed core sizes is refused.
+  It is looked for after fields with known values; if those differ, a ufunc with computed core sizes is refused.
 * ``_ctypes.dlopen`` and the attributes of a CDLL: opening a library without the class that ``ctypes.CDLL`` makes for
   each one's functions, a fifth of the time.  Without them it is ``ctypes.CDLL``.
 """
@@ -31,10 +31,10 @@ _umath: Any = importlib.import_module("numpy._core._multiarray_umath")
 
 #: NumPy's abstract types of Python's own numbers, and the kinds of C types that take them.
 PYTHON_NUMBERS = {"_PyLongDType": "iufc", "_PyFloatDType": "fc", "_PyComplexDType": "c"}
-#: What NumPy names the capsule of a promoter; it keeps the pointer.
+#: NumPy's name for the capsule of a promoter; it keeps the pointer.
 PROMOTER_NAME = b"numpy._ufunc_promoter"
 
-#: What ctypes opens libraries with; None on Windows.
+#: The function with which ctypes opens libraries; None on Windows.
 _dlopen: Callable[[str, int], int] | None = getattr(importlib.import_module("_ctypes"), "dlopen", None)
 
 
@@ -53,7 +53,7 @@ def ufunc_api(slot: int) -> int:
 
 
 class UfuncObject(ctypes.Structure):
-    """``PyUFuncObject``, from behind the object's head."""
+    """``PyUFuncObject``, without the object's head."""
 
     _fields_ = (
         *((name, ctypes.c_int) for name in ("nin", "nout", "nargs", "identity")),
@@ -82,7 +82,7 @@ def ufunc_object(ufunc: np.ufunc) -> UfuncObject | None:
 
 @cache
 def type_number_offset() -> int:
-    """Where ``type_num`` stands in NumPy's ``PyArray_Descr``; -1 where it is not found."""
+    """The place of ``type_num`` in NumPy's ``PyArray_Descr``; -1 if it is not found."""
     place = object.__basicsize__ + ctypes.sizeof(ctypes.c_void_p) + 4
     probes = (np.dtype(np.float64), np.dtype(np.int16))
     right = all(ctypes.c_int.from_address(id(d) + place).value == d.num for d in probes)
@@ -111,7 +111,7 @@ class _LibraryInfo(ctypes.Structure):
 
 
 def library_base(address: int) -> int:
-    """Where the library was mapped that holds ``address``; 0 where that cannot be found out."""
+    """The address at which the library that holds ``address`` was mapped; 0 if unknown."""
     try:
         find = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(("dladdr", ctypes.pythonapi))
     except AttributeError:  # Windows
@@ -121,11 +121,11 @@ def library_base(address: int) -> int:
 
 
 def prepare() -> None:
-    """Ask now for what is asked once."""
+    """Fill the caches now."""
     _any_library()
 
 
 @cache
 def _any_library() -> dict[str, Any]:
-    """What every CDLL has, beside its name and handle."""
+    """The attributes of every CDLL besides its name and handle."""
     return {} if _dlopen is None else dict(vars(ctypes.CDLL(None)))

@@ -1,4 +1,4 @@
-"""The base of functions that a language binds itself, for another machine than the CPU."""
+"""The base class of functions that a language binds itself, for another processor than the CPU."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ..model import ObjectCode
 
 
 class BoundFunction:
-    """A function of a language's own; pickles find its object code by this class.
+    """A function that a language binds itself; pickles find its object code by this class.
 
     Attributes
     ----------

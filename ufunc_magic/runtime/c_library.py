@@ -11,16 +11,16 @@ from typing import Any
 
 
 def flush_stdio() -> None:
-    """Write out what C's standard output holds back, so that it appears before what comes next."""
+    """Flush C's standard output, so that it appears before later output."""
     flush, stream = _output()
     flush(stream)
 
 
 @cache
 def _output() -> tuple[Any, ctypes.c_void_p | None]:
-    """``fflush`` and C's ``stdout``; None, for every stream, where it has another name.
+    """``fflush`` and C's ``stdout``; None, which means every stream, if ``stdout`` has another name.
 
-    Every stream would be every input too, and whoever reads one holds its lock as long as nothing comes.
+    Every stream would include inputs, and a thread that reads from one holds its lock until input comes.
     """
     try:
         return _process().fflush, ctypes.c_void_p.in_dll(_process(), "stdout")

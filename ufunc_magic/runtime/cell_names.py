@@ -1,8 +1,7 @@
-"""What messages of running code call its cell, and how they count its lines: as where it was compiled or found last.
+"""Corrects the name and the lines of the cell in messages of running code: assertions and tracebacks of Cython.
 
-Compiled code knows the name that its cell had then, and the source's own lines: ``assert()`` says them, and so do
-tracebacks of Cython's functions.  The same code serves every cell with that text, in this session and in later ones,
-in a notebook and in a program, so both are put right where they are said.
+Compiled code contains the name that its cell had when it was compiled, and the source's own lines.  The same code
+serves every cell with that text, in this session and in later ones, in a notebook and in a program.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ class _Slot(ctypes.Structure):
     _fields_ = (("name", ctypes.c_char_p), ("before", ctypes.c_int), ("generation", ctypes.c_int))
 
 
-#: By code, where its cell stands, and for Cython what its tracebacks are made with.  Nothing is ever closed.
+#: Code -> the place of its cell, and for Cython the slot that its tracebacks read.  Nothing is ever closed.
 _places: dict[tuple[str, str], CellPlace] = {}
 _slots: dict[tuple[str, str], _Slot] = {}
-#: Of each library an address inside, and what it is.
-_opened: list[tuple[int, ObjectCode]] = []
-#: Names that a slot has had: a thread may be reading one.
+#: An address in each library, and its object code.
+_libraries: list[tuple[int, ObjectCode]] = []
+#: Names that slots have had: a thread may be reading one.
 _names: list[Any] = []
 
 
@@ -35,18 +34,18 @@ def _key(object_code: ObjectCode) -> tuple[str, str]:
     return object_code.code_digest, object_code.source
 
 
-def opened(object_code: ObjectCode, address: int) -> None:
-    """Note a library by an ``address`` inside it."""
-    _opened.append((address, object_code))
+def note_library(object_code: ObjectCode, address: int) -> None:
+    """Note a library by an ``address`` in it."""
+    _libraries.append((address, object_code))
 
 
 def current_place(object_code: ObjectCode) -> CellPlace:
-    """Where its cell stands now."""
+    """The place that its cell has now."""
     return _places.get(_key(object_code), object_code.place)
 
 
 def set_place(object_code: ObjectCode, place: CellPlace) -> None:
-    """Say where its cell stands now."""
+    """Note the place that its cell has now."""
     key = _key(object_code)
     _places[key] = place
     if slot := _slots.get(key):
@@ -54,17 +53,17 @@ def set_place(object_code: ObjectCode, place: CellPlace) -> None:
 
 
 def attach(object_code: ObjectCode, handle: ctypes.CDLL) -> None:
-    """Have tracebacks of a Cython module name its cell's lines, and Python find their text."""
+    """Let tracebacks of a Cython module name its cell's lines, and Python find their text."""
     slot = None
     with contextlib.suppress(ValueError):  # modules of earlier releases
         slot = _slots[_key(object_code)] = _Slot.in_dll(handle, "__ufm_place")
     _write(slot, object_code, current_place(object_code))
 
 
-def at(address: int | None) -> ObjectCode | None:
-    """What the library is that holds ``address``; None where that cannot be found out."""
+def find_code(address: int | None) -> ObjectCode | None:
+    """The object code of the library that holds ``address``; None if unknown."""
     base = _private.library_base(address or 0)
-    return next((code for inside, code in reversed(_opened) if base and _private.library_base(inside) == base), None)
+    return next((code for inside, code in reversed(_libraries) if base and _private.library_base(inside) == base), None)
 
 
 def _write(slot: _Slot | None, object_code: ObjectCode, place: CellPlace) -> None:
@@ -77,7 +76,7 @@ def _write(slot: _Slot | None, object_code: ObjectCode, place: CellPlace) -> Non
     name = place.name
     known = linecache.cache.get(name)
     if slot is not None and known is not None and known[2:3] != (lines,):
-        name = f"{name} {object_code.code_digest[:8]}"  # another cell of that name is there, and may fail, too
+        name = f"{name} {object_code.code_digest[:8]}"  # another cell has that name, and may fail, too
     # No time, so that Python does not look for such a file.
     linecache.cache[name] = (sum(map(len, lines)), None, lines, name)
     if slot is not None:

@@ -1,6 +1,6 @@
 """C functions that cannot be ufuncs, called through cffi under their own name.
 
-NumPy arrays stand for pointers without a copy; everything else is converted as cffi does.
+NumPy arrays are passed as pointers, without a copy; cffi converts everything else.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class PlainFunction:
     owner : LoadedObject
         Kept alive by the function.
     checked : bool
-        See now whether cffi can call it; where that was seen before, its import can wait for the first call.
+        Check now whether cffi can call it; if that was checked before, importing cffi can wait for the first call.
 
     Raises
     ------
     SignatureError
-        When it is made or first used, if cffi cannot read the declaration, or cannot call such a function.
+        When it is created or first used, if cffi cannot read the declaration, or cannot call such a function.
     TypeError
         For a wrong number of arguments, or an array whose dtype is not the pointer's.
     ValueError
@@ -51,7 +51,7 @@ class PlainFunction:
         self._names = code.parameters
         reason = cell_names.current_place(owner.object_code).text(code.reason)
         prototype = self.prototype
-        self._const = _const(prototype)
+        self._const = _find_const(prototype)
         self.__name__ = self.__qualname__ = code.name
         self.__doc__ = "\n\n".join(filter(None, (prototype, code.doc, reason)))
         self.__source__ = code.source
@@ -62,17 +62,17 @@ class PlainFunction:
             self.__signature__ = inspect.Signature([kind(n, kind.POSITIONAL_ONLY) for n in names])
 
         if checked:
-            self._bound()
+            self._get_binding()
 
-    def _bound(self) -> tuple[Any, Any, Any]:
-        """cffi's FFI, pointer and its type: at the first use, since a worker may never come to one."""
+    def _get_binding(self) -> tuple[Any, Any, Any]:
+        """cffi's FFI, the pointer and its type; made at the first use, because many workers never call the function."""
         if self._binding is None:
             self._binding = _bind(self._code, self._address)
         return self._binding
 
     @property
     def object_code(self) -> ObjectCode:
-        """What it was made of."""
+        """The object code that contains it."""
         return self.owner.object_code  # type: ignore[no-any-return]
 
     @property
@@ -82,24 +82,24 @@ class PlainFunction:
 
     @property
     def ffi(self) -> Any:
-        return self._bound()[0]
+        return self._get_binding()[0]
 
     def __call__(self, *args: Any) -> Any:
-        _, pointer, function = self._bound()
+        _, pointer, function = self._get_binding()
         kinds = function.args
         if len(args) < len(kinds) or (len(args) > len(kinds) and not function.ellipsis):
             raise TypeError(f"{self.__name__}() takes {len(kinds)} arguments ({len(args)} given)")
-        arguments = [self._argument(n, value, kind) for n, (value, kind) in enumerate(zip(args, kinds, strict=False))]
+        arguments = [self._convert(n, value, kind) for n, (value, kind) in enumerate(zip(args, kinds, strict=False))]
         try:
             result = pointer(*arguments, *args[len(kinds) :])
         except SystemError as fault:
             if fault.__cause__ is None:
                 raise
-            # cffi does not look whether the function has set an exception; Python does, and wraps it.
+            # cffi does not check whether the function has set an exception; Python does, and wraps it.
             raise fault.__cause__ from None
         return bool(result) if function.result.cname == "_Bool" else result
 
-    def _argument(self, n: int, value: Any, kind: Any) -> Any:
+    def _convert(self, n: int, value: Any, kind: Any) -> Any:
         if kind.kind != "pointer" or not isinstance(value, np.ndarray):
             # NumPy's scalars are numbers to C, but not to cffi.
             return value.item() if isinstance(value, np.generic) else value
@@ -122,7 +122,7 @@ class PlainFunction:
         return self.ffi.cast(kind, value.ctypes.data)
 
     def __repr__(self) -> str:
-        return f"<C function {self.__name__!r}: {self._bound()[2].cname}>"
+        return f"<C function {self.__name__!r}: {self._get_binding()[2].cname}>"
 
 
 _C_NAMES: dict[tuple[str, int], tuple[str, ...]] = {
@@ -148,7 +148,7 @@ for _char, _name in (("b", "char"), ("h", "short"), ("i", "int"), ("l", "long"),
 def _bind(code: FunctionCode, address: int) -> tuple[Any, Any, Any]:
     try:
         from cffi import CDefError, FFIError
-    except ImportError:  # there are Pythons without it; the cell's other functions need none
+    except ImportError:  # some Pythons lack it; the cell's other functions do not need it
         raise SignatureError(
             f"{code.name} cannot be a ufunc ({code.reason}), and calling it as a plain function needs cffi.",
             remedy="Install cffi.",
@@ -161,32 +161,32 @@ def _bind(code: FunctionCode, address: int) -> tuple[Any, Any, Any]:
         return ffi, pointer, ffi.typeof(pointer)
     except (CDefError, FFIError, NotImplementedError, TypeError, AssertionError) as fault:
         raise SignatureError(
-            f"{code.name} can be neither a ufunc ({code.reason}) nor a plain function (cffi: {_first(fault)}).",
+            f"{code.name} can be neither a ufunc ({code.reason}) nor a plain function (cffi: {_cut_advice(fault)}).",
             remedy="Write a wrapper with numbers and pointers to numbers only, or declare it `static`.",
         ) from fault
 
 
-def _first(fault: Exception) -> str:
-    """The first sentence: cffi goes on with advice about itself."""
+def _cut_advice(fault: Exception) -> str:
+    """The first sentence of cffi's message; the rest is advice on using cffi."""
     return str(fault).splitlines()[0].partition(".  ")[0].rstrip(".")
 
 
 @lru_cache(maxsize=256)
 def _ffi(definitions: str) -> Any:
-    """One for every set of type definitions, so that a struct of one function goes into another."""
-    import cffi  # 20 ms that only cells with plain functions pay
+    """One FFI for each set of type definitions, so that one function's struct can be passed to another."""
+    import cffi  # 20 ms that only cells with plain functions need
 
     ffi = cffi.FFI()
     for line in definitions.splitlines():
         try:
             ffi.cdef(line, override=True)
         except (cffi.CDefError, cffi.FFIError, NotImplementedError, TypeError, AssertionError):
-            continue  # the functions that need it will say so
+            continue  # the functions that need it report it
     return ffi
 
 
-def _const(prototype: str) -> frozenset[int]:
-    """Which parameters of ``double (*)(const double *, int)`` C promises not to write to."""
+def _find_const(prototype: str) -> frozenset[int]:
+    """The parameters of ``double (*)(const double *, int)`` that C promises not to write to."""
     inside = prototype.partition("(*)(")[2].removesuffix(")")
     while "(" in inside:  # commas of a function pointer's own parameters
         shorter = re.sub(r"\([^()]*\)", "", inside)

@@ -1,7 +1,7 @@
-"""A def of a Cython cell as users get it: Cython's function for all that is no array, its ufunc for arrays.
+"""The functions that users get for a def of a Cython cell: the ufunc for arrays, Cython's own function for the rest.
 
-The type is C (``templates/def_function.c``) and stands in the objects that need it.  The first one that is opened gives
-it to the process; classes below `DefFunction` are how Python knows it.
+The type is written in C (``templates/def_function.c``), in each object that needs it.  The process takes it from the
+first object that is opened; in Python it is a subclass of `DefFunction`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 
 from .locks import lock_of
 
-#: What a ufunc takes by keyword: with one of these a call is the ufunc's, whatever its arguments are.
+#: Keywords of ufuncs: a call with one of these goes to the ufunc, whatever its arguments are.
 _UFUNC_KEYWORDS = frozenset("out where axis axes keepdims casting order dtype subok signature sig".split())
 
 
 class DefFunction:
-    """A function of a Cython cell; ``ufunc`` is what computes arrays, ``__wrapped__`` what Cython has made.
+    """A function of a Cython cell; ``ufunc`` computes arrays, and ``__wrapped__`` is the function from Cython.
 
-    Its other attributes are the function's and, where that has none of the name, the ufunc's.
+    Its other attributes are those of the function, then those of the ufunc.
     """
 
     __slots__ = ()
@@ -45,21 +45,21 @@ class DefFunction:
 #: Attributes that are the object's own.
 _OWN = frozenset("ufunc __wrapped__ __signature__ __class__ __dir__ __call__ __get__ __reduce__ __reduce_ex__".split())
 
-#: The process's one type, and the object that its code is in, kept open.
+#: The process's only such type, and the library of its code, which keeps it open.
 _type: list[tuple[Callable[..., DefFunction], ctypes.CDLL]] = []
 
 
-def bound(function: Any, ufunc: np.ufunc, *, parameters: Sequence[str], handle: ctypes.CDLL) -> DefFunction | None:
-    """The callable of a function and its ufunc; None where the object has no code for it.
+def bind_def(function: Any, ufunc: np.ufunc, *, parameters: Sequence[str], handle: ctypes.CDLL) -> DefFunction | None:
+    """Make the callable of a function and its ufunc; None if the object has no code for it.
 
     Parameters
     ----------
     function : cython_function_or_method
     ufunc : numpy.ufunc
     parameters : sequence of str
-        Names that arguments may be given by.
+        Names for arguments that are passed by keyword.
     handle : CDLL
-        The opened object that both are in.
+        The opened object of both.
     """
     make = getattr(handle, "__ufm_def_type_2", None)
     if make is None:

@@ -1,4 +1,4 @@
-"""Exceptions of compiled functions that came as text: made again without the library that compiled them."""
+"""Makes exceptions of compiled functions from text, without the library that compiled the functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def exception(text: str, values: tuple[Any, ...] = ()) -> BaseException:
+def make_exception(text: str, values: tuple[Any, ...] = ()) -> BaseException:
     """The exception that ``text`` describes.
 
     Parameters
@@ -18,16 +18,16 @@ def exception(text: str, values: tuple[Any, ...] = ()) -> BaseException:
     text : str
         JSON: ``"class"``, module and name of the class and of its bases, nearest first; ``"arguments"``.
     values : tuple
-        Values of the arguments ``{"given": n}``.
+        Values of the arguments that are ``{"given": n}``.
     """
     description = json.loads(text)
-    kind = _class(tuple(map(tuple, description["class"])))
-    return kind(*(_value(argument, values) for argument in description["arguments"]))
+    kind = _find_class(tuple(map(tuple, description["class"])))
+    return kind(*(_read_value(argument, values) for argument in description["arguments"]))
 
 
 @functools.cache
-def _class(names: Sequence[Sequence[str]]) -> type[BaseException]:
-    """The class of the first name; where this process lacks it, one of that name below the first base that is here."""
+def _find_class(names: Sequence[Sequence[str]]) -> type[BaseException]:
+    """The class of the first name; if this process lacks it, a new class of that name with the first known base."""
     missing: list[str] = []
     for module, name in names:
         try:
@@ -44,7 +44,7 @@ def _class(names: Sequence[Sequence[str]]) -> type[BaseException]:
     return builtins.RuntimeError
 
 
-def _value(value: Any, values: tuple[Any, ...]) -> Any:
+def _read_value(value: Any, values: tuple[Any, ...]) -> Any:
     match value:
         case {"given": int(n)}:
             return values[n]
@@ -53,6 +53,6 @@ def _value(value: Any, values: tuple[Any, ...]) -> Any:
         case {"bytes": str(text)}:
             return text.encode("latin-1")
         case {"tuple": list(items)}:
-            return tuple(_value(item, values) for item in items)
+            return tuple(_read_value(item, values) for item in items)
         case _:
             return value

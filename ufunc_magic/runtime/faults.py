@@ -85,8 +85,8 @@ def _exception(report: _Report, fault: _Fault) -> UfuncMagicError:
     if fault.kind == _ASSERTED:
         text, function = ((t or b"").decode(errors="replace") for t in (fault.text, fault.function))
         file, line = (fault.file or b"").decode(errors="replace"), fault.line
-        object_code = cell_names.at(report.name)
-        if object_code is not None and file == object_code.name:  # else it is a header's
+        object_code = cell_names.find_code(report.name)
+        if object_code is not None and file == object_code.name:  # otherwise it is a header's
             place = cell_names.current_place(object_code)
             file, line = place.name, place.line(line)
         inner = f" in {function}" if function and function.partition("(")[0].rpartition(" ")[2] != name else ""
@@ -108,7 +108,7 @@ _FURTHER = "--sanitize shows the line; --sandbox runs every call in another proc
 
 
 def _crash(fault: _Fault, inputs: list[Any]) -> tuple[str, bool]:
-    """What it did, and whether memory may be damaged."""
+    """Describe a crash; return also whether memory may be damaged."""
     if fault.kind == _STACK_FULL:
         return "overflowed the stack (endless recursion, or a huge local array)", False
     if fault.kind == _JUMPED:
@@ -198,7 +198,7 @@ def _inputs(report: _Report) -> list[Any] | None:
 
 
 def _members(report: _Report, k: int) -> dict[str, Any]:
-    """The numbers of a structure, as far as its loop tells of them."""
+    """The numbers of a structure that its loop lists."""
     members: dict[str, Any] = {}
     for leaf in report.leaves[: report.leaf_count]:
         if leaf.operand == k:

@@ -44,7 +44,7 @@ def _python_function(name: str) -> int | None:
 
 
 @cache
-def _host_values() -> tuple[int | None, ...]:
+def _list_host_values() -> tuple[int | None, ...]:
     def pointer(name: str) -> int | None:
         return ctypes.c_void_p.in_dll(ctypes.pythonapi, name).value
 
@@ -56,18 +56,18 @@ def _host_values() -> tuple[int | None, ...]:
 
 
 @cache
-def _check_signals() -> int | None:
+def _find_check_signals() -> int | None:
     return _python_function("PyErr_CheckSignals")
 
 
-#: Of the object that has this process's handlers of faults, its table of functions, and that object, kept open.
+#: (function table, library) of the object that installed the process's fault handlers.
 _containment: list[tuple[int, ctypes.CDLL]] = []
 
 
 def _contain(handle: ctypes.CDLL) -> None:
-    """Have calls of the object contained: the first one that can has the handlers, the others are given the way to it.
+    """Contain calls of the object: the first object installs the handlers, the others get its table.
 
-    The names are versions (``templates/containment.h``): what an object of another version lacks, it goes without.
+    The names have version numbers (``templates/containment.h``); an object of another version is not contained.
     """
     try:
         slot = ctypes.c_void_p.in_dll(handle, "__ufm_containment_1")
@@ -75,8 +75,8 @@ def _contain(handle: ctypes.CDLL) -> None:
         return
     with lock_of("containment"):
         if not _containment:
-            start = ctypes.c_void_p.in_dll(handle, "__ufm_contain_1")  # where it stands, and not what stands there
-            functions = _for_containment()
+            start = ctypes.c_void_p.in_dll(handle, "__ufm_contain_1")  # its address, not its value
+            functions = _list_containment_functions()
             table = _STARTER(ctypes.addressof(start))(*functions) if functions else None
             _containment.append((table or 0, handle))
         check_handlers()
@@ -87,8 +87,8 @@ _STARTER = ctypes.CFUNCTYPE(ctypes.c_void_p, *(ctypes.c_void_p,) * 4)
 
 
 @cache
-def _for_containment() -> tuple[int | None, ...]:
-    """What ``__ufm_contain_1`` takes; nothing where there is no ``dlsym``."""
+def _list_containment_functions() -> tuple[int | None, ...]:
+    """The arguments of ``__ufm_contain_1``; empty if there is no ``dlsym``."""
     try:
         return tuple(map(_python_function, ("dlsym", "PyImport_ImportModule", "PyObject_CallMethod", "Py_DecRef")))
     except AttributeError:
@@ -96,7 +96,7 @@ def _for_containment() -> tuple[int | None, ...]:
 
 
 def check_handlers() -> None:
-    """Put the handlers that contain faults and hear Stop above what others, as Jupyter, have installed since."""
+    """Put our handlers of faults and of Stop above those that others, such as Jupyter, have installed since."""
     with lock_of("containment"):  # two at once would each put the same handler below their own
         for table, _ in _containment:
             if table:
@@ -106,11 +106,11 @@ def check_handlers() -> None:
 
 
 def prepare() -> None:
-    """Ask now for what is asked once: this process's target and Python's functions."""
+    """Fill the caches now: this process's target and Python's functions."""
     here()
-    _host_values()
-    _check_signals()
-    _for_containment()
+    _list_host_values()
+    _find_check_signals()
+    _list_containment_functions()
     _has_memory_files()
     _private.prepare()
 
@@ -119,8 +119,8 @@ def prepare() -> None:
 class Library:
     """An opened object: addresses of its loops and plain functions, in the order of its tables.
 
-    ``plain_calls`` are what calls the functions contained, 0 where nothing does.  ``handle`` keeps it open; it is never
-    closed, since NumPy may still hold a loop.
+    ``plain_calls`` are the functions that call them contained, 0 where there is none.  ``handle`` keeps it open; it is
+    never closed, because NumPy may still use a loop.
     """
 
     handle: ctypes.CDLL = field(repr=False)
@@ -143,12 +143,12 @@ class Library:
 
 @cache
 def here() -> Target:
-    """The target of this process, with the C library it really runs on."""
+    """The target of this process, with the C library that it runs on."""
     form = _FORMATS.get(sys.platform, "elf")
-    return Target(form, sys.platform, platform.machine().lower(), _libc())  # type: ignore[arg-type]
+    return Target(form, sys.platform, platform.machine().lower(), _find_libc())  # type: ignore[arg-type]
 
 
-def _libc() -> str:
+def _find_libc() -> str:
     if sys.platform != "linux":
         return ""
     try:
@@ -159,7 +159,7 @@ def _libc() -> str:
     return version or " ".join(filter(None, platform.libc_ver()))
 
 
-_opened = itertools.count()
+_count = itertools.count()
 
 
 @cache
@@ -169,7 +169,7 @@ def _has_memory_files() -> bool:
 
 @contextlib.contextmanager
 def memory_file(code: bytes) -> Iterator[int]:
-    """The descriptor, while inside, of a file of ``code`` that no folder holds; -1 where the system has none."""
+    """Give the descriptor of a file in memory that contains ``code``; -1 if the system has no such files."""
     descriptor = -1
     try:
         if _has_memory_files():
@@ -178,7 +178,7 @@ def memory_file(code: bytes) -> Iterator[int]:
                 view = memoryview(code)
                 while view:
                     view = view[os.write(descriptor, view) :]
-            except OSError:  # a container refuses it, or a limit cut the file, which would crash who opens it
+            except OSError:  # a container refuses it, or a limit cut the file, and opening that would crash
                 if descriptor >= 0:
                     os.close(descriptor)
                 descriptor = -1
@@ -190,13 +190,13 @@ def memory_file(code: bytes) -> Iterator[int]:
 
 @contextlib.contextmanager
 def in_memory(code: bytes) -> Iterator[str]:
-    """A path that opens, while inside, as a file of ``code`` that no folder holds; ``""`` where the system has none."""
+    """Give the path of a file in memory that contains ``code``; ``""`` if the system has no such files."""
     with memory_file(code) as descriptor:
-        yield _spelled(descriptor, next(_opened)) if descriptor >= 0 else ""
+        yield _write_path(descriptor, next(_count)) if descriptor >= 0 else ""
 
 
-def _spelled(descriptor: int, count: int) -> str:
-    """A path of the descriptor that was never used before: glibc takes a library of a name it knows for that one."""
+def _write_path(descriptor: int, count: int) -> str:
+    """A path of the descriptor that was never used before: glibc does not open a second library of the same name."""
     a, b, c = ("/" * (1 + count // 128**n % 128) for n in range(3))
     return f"{a}proc{b}self/fd{c}{descriptor}"
 
@@ -208,7 +208,7 @@ def cpu_features() -> tuple[str, ...]:
 
 
 def check_target(target: Target) -> None:
-    """Refuse code that cannot run here.
+    """Raise for code that cannot run here.
 
     Raises
     ------
@@ -218,12 +218,12 @@ def check_target(target: Target) -> None:
     mine = here()
     same = (target.format, target.os, target.machine) == (mine.format, mine.os, mine.machine)
     needs, has = target.libc.partition(" ")[2], mine.libc.partition(" ")[2]
-    if not same or (needs and has and _version(needs) > _version(has)) or (needs and not has):
+    if not same or (needs and has and _read_version(needs) > _read_version(has)) or (needs and not has):
         raise TargetError(
             f"This object code is for {target}; this process is {mine}.",
             remedy="Compile it on a machine like this one.",
         )
-    # sysconfig reads its variables from a file at the first question: 2 ms.
+    # sysconfig reads its variables from a file at first use: 2 ms.
     if target.python and target.python != (tag := str(sysconfig.get_config_var("SOABI") or "")):
         raise TargetError(
             f"This object code is an extension module for {target.python}; this Python is {tag}.",
@@ -240,8 +240,8 @@ def check_target(target: Target) -> None:
 def open_library(object_code: ObjectCode, path: str | os.PathLike[str]) -> Library:
     """Open the library at ``path``, which holds ``object_code.code``.
 
-    It is opened for itself only (RTLD_LOCAL) and bound at once, so that a missing symbol is an error
-    here and not a crash in a call.
+    It is opened locally (RTLD_LOCAL) and bound at once, so that a missing symbol is an error here and not a crash in a
+    call.
 
     Raises
     ------
@@ -259,33 +259,34 @@ def open_library(object_code: ObjectCode, path: str | os.PathLike[str]) -> Libra
             remedy="Check that all libraries it links with can be found (LD_LIBRARY_PATH).",
         ) from fault
     try:
-        _Host.in_dll(handle, "__ufm_host").__init__(*_host_values())  # type: ignore[misc]
+        _Host.in_dll(handle, "__ufm_host").__init__(*_list_host_values())  # type: ignore[misc]
     except ValueError as fault:
         raise TargetError("The object code has no loops, or is no object code.", remedy="Create it again.") from fault
     with contextlib.suppress(ValueError):  # objects of older versions cannot be interrupted
-        ctypes.c_void_p.in_dll(handle, "__ufm_check_signals").value = _check_signals()
+        ctypes.c_void_p.in_dll(handle, "__ufm_check_signals").value = _find_check_signals()
     _contain(handle)
     if hasattr(handle, "__ufm_loops"):
-        cell_names.opened(object_code, ctypes.addressof(ctypes.c_void_p.in_dll(handle, "__ufm_loops")))
+        cell_names.note_library(object_code, ctypes.addressof(ctypes.c_void_p.in_dll(handle, "__ufm_loops")))
     if object_code.language == "numba" and hasattr(handle, "__ufm_python_names"):
         _lend(handle)
-    # By the highest index, not by number: a loop that repeats another's types has a place in the table, too.
+    # The highest index, not the number: a loop that repeats another's types has a place in the table, too.
     last = max((loop.index for f in object_code.functions for loop in f.loops), default=-1)
     variables = [row[1] for row in object_code.device.get("memory", ())]
     plain = max([*variables, *(f.index for f in object_code.functions)], default=-1)
-    functions = _table(handle, "__ufm_functions", plain + 1)
-    calls = _table(handle, "__ufm_plain_calls", plain + 1) if functions and hasattr(handle, "__ufm_plain_calls") else ()
-    return Library(handle, _table(handle, "__ufm_loops", last + 1), functions, calls or (0,) * len(functions))
+    functions = _read_table(handle, "__ufm_functions", plain + 1)
+    has_calls = functions and hasattr(handle, "__ufm_plain_calls")
+    calls = _read_table(handle, "__ufm_plain_calls", plain + 1) if has_calls else ()
+    return Library(handle, _read_table(handle, "__ufm_loops", last + 1), functions, calls or (0,) * len(functions))
 
 
 def _lend(handle: ctypes.CDLL) -> None:
-    """Fill in what the exceptions of a function of Numba's are raised with: Python's C functions, by name."""
+    """Fill in the C functions of Python by which a Numba function raises its exceptions."""
     names = (ctypes.c_char_p.in_dll(handle, "__ufm_python_names").value or b"").decode().split()
     table = (ctypes.c_void_p * len(names)).in_dll(handle, "__ufm_python")
     for n, name in enumerate(names):
         table[n] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
     make: ctypes.py_object[Any] = ctypes.py_object.in_dll(handle, "__ufm_exception")
-    make.value = exception_codec.exception
+    make.value = exception_codec.make_exception
 
 
 #: Extension modules of this process, by name and code: a module's code cannot be run twice.
@@ -293,14 +294,14 @@ _modules: dict[tuple[str, str], ModuleType] = {}
 
 
 def is_taken(name: str) -> bool:
-    """Whether a module of that name is Python's, or was imported by somebody else."""
+    """Whether a module of that name is Python's, or was not imported here."""
     return name in sys.stdlib_module_names or sys.modules.get(name) not in (None, *_modules.values())
 
 
 def open_module(object_code: ObjectCode, path: str) -> ModuleType:
     """Import the extension module at ``path``, which holds ``object_code.code``.
 
-    Its statements run now; what they raise is the user's own and passes.
+    Its statements run now; their exceptions pass.
 
     Raises
     ------
@@ -345,7 +346,7 @@ def open_module(object_code: ObjectCode, path: str) -> ModuleType:
 
 
 def mappings() -> tuple[int, int]:
-    """How many mappings of memory this process has, and may have; zeros where the system does not say."""
+    """The number of memory mappings of this process, and its limit; zeros if unknown."""
     try:
         with open("/proc/self/maps", "rb") as maps, open("/proc/sys/vm/max_map_count", encoding="ascii") as most:
             return sum(1 for _ in maps), int(most.read())
@@ -353,7 +354,7 @@ def mappings() -> tuple[int, int]:
         return 0, 0
 
 
-def _table(handle: ctypes.CDLL, name: str, count: int) -> tuple[int, ...]:
+def _read_table(handle: ctypes.CDLL, name: str, count: int) -> tuple[int, ...]:
     if not count:
         return ()
     try:
@@ -364,5 +365,5 @@ def _table(handle: ctypes.CDLL, name: str, count: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=64)
-def _version(text: str) -> tuple[int, ...]:
+def _read_version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".") if part.isdigit())

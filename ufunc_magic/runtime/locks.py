@@ -1,11 +1,11 @@
-"""Locks by name: of threads that would do the same at once, one does it, and the others find it done."""
+"""Locks by name: if several threads would do the same thing, one does it, and the others wait."""
 
 from __future__ import annotations
 
 import os
 import threading
 
-#: Never dropped: as many as there are cells, each smaller than its cell's name.
+#: Never dropped: there is one for each cell, smaller than the cell's name.
 _locks: dict[str, threading.RLock] = {}
 
 
@@ -15,5 +15,5 @@ def lock_of(name: str) -> threading.RLock:
 
 
 if hasattr(os, "register_at_fork"):
-    # The threads that had them are not in the child to let go.
+    # The threads that held them do not exist in the child, so nobody would release them.
     os.register_at_fork(after_in_child=_locks.clear)

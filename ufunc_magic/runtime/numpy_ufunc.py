@@ -1,7 +1,7 @@
 """Loop addresses and signatures to ``numpy.ufunc`` objects, through NumPy's C API table.
 
 In NumPy's table slot 42 is ``PyUFunc_FromFuncAndDataAndSignatureAndIdentity``.  NumPy
-borrows every buffer given to it for ever, so each ufunc carries its own (a ufunc has attributes since NumPy 2.2).
+keeps pointers to every buffer that it gets, so each ufunc carries its own (a ufunc has attributes since NumPy 2.2).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _ATTRIBUTE = "__ufm_loops__"
 
 @dataclass(frozen=True, eq=False)
 class UfuncLoops:
-    """What a ufunc of ours carries: all that NumPy has borrowed of us for it.
+    """The memory that a ufunc of this package carries, because NumPy keeps pointers to it.
 
     Attributes
     ----------
     functions, data : array of c_void_p
-        Address of each loop, and what it gets as its last argument, in the order of ``ufunc.types``.
+        The address of each loop, and its last argument, in the order of ``ufunc.types``.
     owner : LoadedObject
-        What the loops are part of, kept alive.
+        The object of the loops, kept alive.
     buffers : tuple
         The other things that NumPy keeps pointers to.
     """
@@ -53,13 +53,13 @@ class UfuncLoops:
 
 
 def loops_of(function: Any) -> UfuncLoops | None:
-    """What a ufunc of ours, or that of a def, carries; None for everything else."""
+    """The `UfuncLoops` of a ufunc of this package, or of a def's ufunc; None for everything else."""
     ufunc = ufunc_of(function)
     return None if ufunc is None else vars(ufunc).get(_ATTRIBUTE)
 
 
 @cache
-def _maker() -> Any:
+def _find_maker() -> Any:
     # PYFUNCTYPE keeps the GIL held and passes Python errors on.
     return ctypes.PYFUNCTYPE(
         ctypes.py_object,  # new reference
@@ -80,7 +80,7 @@ def _maker() -> Any:
 
 def prepare() -> None:
     """Find NumPy's function now."""
-    _maker()
+    _find_maker()
 
 
 def make_ufunc(
@@ -114,12 +114,12 @@ def make_ufunc(
     types = ctypes.create_string_buffer(bytes(t for loop in code.loops for t in loop.types), count * operands)
     name = ctypes.create_string_buffer(code.name.encode())
     doc = ctypes.create_string_buffer(b"")
-    core = ctypes.create_string_buffer(_numpy_core(code).encode()) if code.core else None
-    result: np.ufunc = _maker()(
+    core = ctypes.create_string_buffer(_write_core(code).encode()) if code.core else None
+    result: np.ufunc = _find_maker()(
         ctypes.addressof(functions),
         ctypes.addressof(pointers),
         ctypes.cast(types, ctypes.c_char_p),
-        0 if code.records else count,  # a loop of structures is added by itself
+        0 if code.records else count,  # a loop of structures is added separately
         code.nin,
         code.nout,
         _IDENTITIES[code.identity],
@@ -130,10 +130,10 @@ def make_ufunc(
         None,
     )
     own, resolver = (
-        (records.add_loop(result, code, owner), partial(records.resolver, code)) if code.records else ((), None)
+        (records.add_loop(result, code, owner), partial(records.make_resolver, code)) if code.records else ((), None)
     )
     inputs = code.loops[-1].types[: code.nin]
-    # Beside structures NumPy's own search finds no loop for other numbers.
+    # With structures, NumPy's own search finds no loop for other numbers.
     narrow = any(t in promotion.CHECKED or (code.records and t != RECORD) for t in inputs)
     promoter = promotion.Promoter(result, code, functions, pointers, owner, resolver).add() if narrow else None
     buffers = types, name, doc, core, promoter, own
@@ -142,10 +142,10 @@ def make_ufunc(
         {
             _ATTRIBUTE: UfuncLoops(functions, pointers, owner, buffers),
             "__source__": code.source,
-            "__signature__": _python_signature(code.parameters, generalized=bool(code.core)),
+            "__signature__": _make_signature(code.parameters, generalized=bool(code.core)),
         }
     )
-    for attribute, value in (("__doc__", docstring(code)), ("__module__", module), ("__qualname__", code.name)):
+    for attribute, value in (("__doc__", write_docstring(code)), ("__module__", module), ("__qualname__", code.name)):
         setattr(result, attribute, value)
     return result
 
@@ -155,8 +155,8 @@ def make_ufunc(
 _SIGNS = {"+": "_plus_", "-": "_minus_", "*": "_times_", "//": "_over_"}
 
 
-def _numpy_core(code: FunctionCode) -> str:
-    """The core signature as NumPy reads it, with a name for what is computed: ``(n),(m)->(n_plus_m_minus_1)``."""
+def _write_core(code: FunctionCode) -> str:
+    """The core signature as NumPy reads it, with a name for each computed size: ``(n),(m)->(n_plus_m_minus_1)``."""
     inputs, _, outputs = code.core.partition("->")
 
     def named(match: re.Match[str]) -> str:
@@ -167,7 +167,7 @@ def _numpy_core(code: FunctionCode) -> str:
 
 
 def _compute_sizes(ufunc: np.ufunc, code: FunctionCode, owner: Any) -> None:
-    """Have NumPy ask the object for sizes that are computed of those of the inputs, as in ``(n),(m)->(n+m-1)``."""
+    """Let NumPy ask the object for sizes that are computed from those of the inputs, as in ``(n),(m)->(n+m-1)``."""
     dims = [d for core in code.cores for d in core]
     computed = next((d for d in dims if not (d.isidentifier() or d.isdecimal())), "")
     if not computed:
@@ -184,48 +184,48 @@ def _compute_sizes(ufunc: np.ufunc, code: FunctionCode, owner: Any) -> None:
     fields.process_core_dims = (ctypes.c_void_p * (index + 1)).in_dll(handle, "__ufm_sizes")[index]
 
 
-def docstring(code: FunctionCode) -> str:
+def write_docstring(code: FunctionCode) -> str:
     """``name(x1, x2, /, out=None, ...)``, the comment above the function, and its loops."""
     inputs = ", ".join(code.parameters)
-    # As NumPy's own: outputs may also be given by position, in brackets.
+    # As in NumPy's own: outputs may also be given by position, in brackets.
     outputs = ", ".join(code.results)
-    lines = [f"{code.name}({inputs}[, {outputs}], / [, out={_none(code.nout)}], *, where=True, ...)"]
+    keywords = "axes=..., keepdims=False" if code.core else "where=True"
+    lines = [f"{code.name}({inputs}[, {outputs}], / [, out={_write_none(code.nout)}], *, {keywords}, ...)"]
     if code.core:
-        lines[0] = f"{code.name}({inputs}[, {outputs}], / [, out={_none(code.nout)}], *, axes=..., keepdims=False, ...)"
         lines += ["", f"Core signature: {code.core}"]
     if code.doc:
         lines += ["", code.doc]
     loops = ", ".join(letters(loop.types, code.nin) for loop in code.loops)
     lines += ["", f"Loops: {loops}"]
-    if structures := records.texts(code):
+    if structures := records.describe(code):
         lines += ["", "Structures:", *structures]
     return "\n".join(lines)
 
 
-def _none(nout: int) -> str:
+def _write_none(nout: int) -> str:
     return "None" if nout == 1 else "(" + ", ".join(["None"] * nout) + ")"
 
 
 def letters(types: Sequence[int], nin: int) -> str:
-    """A loop's types as NumPy spells them, ``"dd->d"``; ``V`` is a structure."""
+    """The types of a loop in NumPy's letters, ``"dd->d"``; ``V`` is a structure."""
     chars = "".join("V" if t == RECORD else TYPES[t].char for t in types)
     return f"{chars[:nin]}->{chars[nin:]}"
 
 
-def _keywords(*, generalized: bool) -> tuple[inspect.Parameter, ...]:
+def _list_keywords(*, generalized: bool) -> tuple[inspect.Parameter, ...]:
     own: dict[str, object] = {"axes": None, "axis": None, "keepdims": False} if generalized else {"where": True}
     common = {"casting": "same_kind", "order": "K", "dtype": None, "subok": True, "signature": None}
     kind = inspect.Parameter.KEYWORD_ONLY
     return tuple(inspect.Parameter(n, kind, default=v) for n, v in {"out": None, **own, **common}.items())
 
 
-#: What NumPy takes by keyword, of element-wise and of generalized ufuncs.
-_KEYWORDS = {generalized: _keywords(generalized=generalized) for generalized in (False, True)}
+#: Keywords of element-wise and of generalized ufuncs.
+_KEYWORDS = {generalized: _list_keywords(generalized=generalized) for generalized in (False, True)}
 
 
 @lru_cache(maxsize=1024)
-def _python_signature(names: tuple[str, ...], *, generalized: bool) -> inspect.Signature:
-    """What a ufunc can be called with, so that help() and completion say something true."""
+def _make_signature(names: tuple[str, ...], *, generalized: bool) -> inspect.Signature:
+    """The signature of a ufunc, for help() and completion."""
     taken: set[str] = set()
 
     def unique(name: str) -> str:

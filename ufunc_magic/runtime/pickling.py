@@ -1,9 +1,9 @@
 """Pickling, dumps and loads: compiled functions as bytes, and functions of bytes, without a compiler.
 
-What travels is the ObjectCode without what only reports need.  Opening it checks the target, maps the code from
-memory and makes the functions; no chain of imports from here reaches a compiler.  **Loading runs native code**:
-take it only from whom you would take a program.  With ``UFUNC_MAGIC_KEY`` (or ``key=``) payloads are signed with
-HMAC-SHA256, and nothing else is opened.
+The bytes contain the ObjectCode, without the data that only reports need.  Opening it checks the target, maps the code
+from memory and makes the functions; no chain of imports from here reaches a compiler.  **Loading runs native code**:
+load only bytes whose sender you would trust with a program.  With ``UFUNC_MAGIC_KEY`` (or ``key=``), payloads are
+signed with HMAC-SHA256, and no others are opened.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ def dumps(function: Any, *, source: bool = True, key: bytes | str | None = None)
     Parameters
     ----------
     function : numpy.ufunc, function or Build
-        One that this package has made.
+        A function or Build of this package.
     source : bool
-        Send the source along, for who wants to read it or must compile it again.
+        Include the source, to read it or to compile it again.
     key : bytes or str
-        Sign with it; ``UFUNC_MAGIC_KEY`` if omitted, and not at all if that is not set.
+        The key to sign with; ``UFUNC_MAGIC_KEY`` if omitted.  Without a key, the bytes are not signed.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def dumps(function: Any, *, source: bool = True, key: bytes | str | None = None)
     Raises
     ------
     SignatureError
-        If the function is not ours.
+        If the function is not from this package.
     """
     origin = origin_of(function)
     if origin is None:
@@ -61,7 +61,7 @@ def dumps(function: Any, *, source: bool = True, key: bytes | str | None = None)
 
 
 def loads(data: bytes, *, key: bytes | str | None = None) -> Any:
-    """The function or Build that `dumps` was given; the same object where this process has it already.
+    """The function or Build that `dumps` turned into bytes; the same object if this process already has it.
 
     Loading runs native code.
 
@@ -69,23 +69,23 @@ def loads(data: bytes, *, key: bytes | str | None = None) -> Any:
     ----------
     data : bytes
     key : bytes or str
-        Accept only what was signed with it; ``UFUNC_MAGIC_KEY`` if omitted.
+        Accept only bytes that are signed with it; ``UFUNC_MAGIC_KEY`` if omitted.
 
     Raises
     ------
     TargetError
-        If the code is for another machine or Python, altered, or not signed as it should be.
+        If the code is for another machine or Python, altered, or without a valid signature.
     """
     return function_of(*_read(bytes(data), secret(key)))
 
 
 def realize(payload: bytes, entry: str = "") -> Any:
-    """What pickles call; the path of this function never changes."""
+    """Load a function; pickles call this, so its path never changes."""
     return function_of(_read(bytes(payload), secret(None))[0], entry)
 
 
-#: Bytes that were read or written, by their seal or signature, with the key they were verified with: every task of a
-#: worker brings them again, and comparing 50 kB takes a fiftieth of verifying them.
+#: Seal or signature -> bytes that were read or written, and the key that verified them.  Every task of a worker brings
+#: them again, and comparing 50 kB takes a fiftieth of the time of verifying them.
 _known: dict[bytes, tuple[bytes, bytes, ObjectCode, str]] = {}
 _MOST_KNOWN = 256
 
@@ -106,7 +106,7 @@ def _remember(data: bytes, key: bytes, object_code: ObjectCode, entry: str) -> t
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a function of ours comes from: what was loaded, and its name there, ``""`` for all of it."""
+    """The origin of a function: the loaded object, and its name there; ``""`` for the whole object."""
 
     loaded: LoadedObject
     name: str
@@ -117,17 +117,17 @@ class Origin:
 
     @property
     def function_code(self) -> FunctionCode | None:
-        """What the object code says of the function; None for a class, or all of it."""
+        """The function in the object code; None for a class, or for the whole object."""
         return next((code for code in self.object_code.functions if code.name == self.name), None)
 
     @property
     def cell_function(self) -> CellFunction | None:
-        """What a report knows of the function; None where it came from elsewhere."""
+        """The function in the data for reports; None if it was not compiled here."""
         return next((f for f in self.loaded.report_data.functions if f.name == self.name), None)
 
 
 def origin_of(function: Any) -> Origin | None:
-    """Where a function or Build of ours comes from; None for what is not ours."""
+    """The origin of a function or Build; None if it is not from this package."""
     if (loops := loops_of(function)) and (ufunc := ufunc_of(function)):
         return Origin(loops.owner, ufunc.__name__)
     if isinstance(function, Build):
@@ -135,52 +135,52 @@ def origin_of(function: Any) -> Origin | None:
     if isinstance(function, PlainFunction):
         return Origin(function.owner, function.__name__)
     if isinstance(function, BoundFunction):
-        return Origin(_loaded(function.object_code), function.__name__)
-    member = _member(function)
+        return Origin(_find_loaded(function.object_code), function.__name__)
+    member = _find_member(function)
     return None if member is None else Origin(member[0].loaded, member[1])
 
 
 def carry(object_code: ObjectCode, **more: Any) -> None:
-    """Have what travels of a loaded object hold more in its ``device``."""
-    _loaded(object_code).carry(**more)
+    """Add to the ``device`` that is sent with a loaded object."""
+    _find_loaded(object_code).carry(**more)
 
 
 def carried(object_code: ObjectCode) -> Mapping[str, Any]:
-    """``device`` of what travels of a loaded object."""
-    return _loaded(object_code).device
+    """The ``device`` that is sent with a loaded object."""
+    return _find_loaded(object_code).device
 
 
-def _loaded(object_code: ObjectCode) -> LoadedObject:
-    """What this process has loaded of just that object code; by itself, where its place was taken by an equal one."""
+def _find_loaded(object_code: ObjectCode) -> LoadedObject:
+    """The loaded object of exactly that object code; a new one if an equal object is loaded instead."""
     build = registry.loaded(object_code)
     return build.loaded if build is not None and build.loaded.object_code == object_code else LoadedObject(object_code)
 
 
-def _member(value: Any) -> tuple[Build, str] | None:
+def _find_member(value: Any) -> tuple[Build, str] | None:
     """The Build whose module has a function or class, and its name there."""
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
     for build in registry.of_module(module) if isinstance(module, str) else ():
-        # A class method is there bound to its class; cloudpickle takes the function out of it.
+        # A class method of the module is bound to its class; cloudpickle takes the function out of it.
         for spelled in (name, f"{name}.__func__"):
-            named = _named(build, spelled)
+            named = _find_named(build, spelled)
             if named is value or (isinstance(named, DefFunction) and named.__wrapped__ is value):
                 return build, spelled
     return None
 
 
 def adopt(build: Build) -> None:
-    """Let pickle know the types of functions, and of classes, that an extension module of ours has.
+    """Register with pickle the types of the functions and classes of an extension module.
 
-    Classes themselves it always writes as module and name, so they travel with their objects, functions or Build.
+    Pickle writes a class itself as module and name, so classes travel with their objects, functions or Build.
     """
-    _adopt(type(build), _reducer)
+    _adopt(type(build), _make_reducer)
     module = build.loaded.module
     for value in (*build.values(), *(vars(module).values() if module else ())):
         kind = type(value)
         if isinstance(value, DefFunction | BoundFunction) or kind.__name__ == "cython_function_or_method":
-            _adopt(kind, _reducer)
+            _adopt(kind, _make_reducer)
         elif isinstance(value, type) and value.__module__ == build.loaded.object_code.module:
-            _adopt(value, _instance_reducer)
+            _adopt(value, _make_instance_reducer)
 
 
 def _adopt(kind: type, reducer: Callable[[Callable[[Any], _Reduced] | None], Callable[[Any], _Reduced]]) -> None:
@@ -194,7 +194,7 @@ _adopted: set[type] = set()
 
 
 def function_of(object_code: ObjectCode, entry: str) -> Any:
-    """The function ``entry`` of object code, or its Build; the same object where this process has it already."""
+    """The function ``entry`` of object code, or its Build; the same object if this process already has it."""
     with registry.lock_code(object_code):
         build = registry.loaded(object_code)
         if build is None:
@@ -202,14 +202,14 @@ def function_of(object_code: ObjectCode, entry: str) -> Any:
             adopt(build)
     if not entry:
         return build
-    function = _named(build, entry)
+    function = _find_named(build, entry)
     if function is None:
         raise TargetError(f"The object code has no function {entry!r}.", remedy=f"It has {', '.join(build)}.")
     return function
 
 
-def _named(build: Build, name: str) -> Any:
-    """A function of the Build, or what its module has under a dotted name; None if there is nothing."""
+def _find_named(build: Build, name: str) -> Any:
+    """A function of the Build, or an object of its module by its dotted name; None if there is none."""
     if name in build:
         return build[name]
     try:
@@ -225,7 +225,7 @@ def secret(chosen: bytes | str | None) -> bytes:
     return key.encode(errors="surrogateescape") if isinstance(key, str) else key
 
 
-def _payload(loaded: LoadedObject) -> bytes:
+def _get_payload(loaded: LoadedObject) -> bytes:
     """The bytes that pickles of the object share: pickle writes one object once."""
     key, portable = secret(None), loaded.sent()
     if loaded.payload is None or loaded.payload[0] != key or loaded.payload[1] is not portable:
@@ -235,13 +235,13 @@ def _payload(loaded: LoadedObject) -> bytes:
     return loaded.payload[2]
 
 
-def _reducer(previous: Callable[[Any], _Reduced] | None) -> Callable[[Any], _Reduced]:
-    """A reducer for what is ours; all else goes where it went before."""
+def _make_reducer(previous: Callable[[Any], _Reduced] | None) -> Callable[[Any], _Reduced]:
+    """A reducer for objects of this package; it passes all others to the previous reducer."""
 
     def reduce(function: Any) -> _Reduced:
         origin = origin_of(function)
         if origin is not None:
-            return realize, (_payload(origin.loaded), origin.name)
+            return realize, (_get_payload(origin.loaded), origin.name)
         if previous is not None:
             return previous(function)
         reduced: _Reduced = function.__reduce_ex__(4)
@@ -250,19 +250,19 @@ def _reducer(previous: Callable[[Any], _Reduced] | None) -> Callable[[Any], _Red
     return reduce
 
 
-def _instance_reducer(previous: Callable[[Any], _Reduced] | None) -> Callable[[Any], _Reduced]:
-    """A reducer for objects of a class of ours, which they bring along: pickle would only write its name."""
+def _make_instance_reducer(previous: Callable[[Any], _Reduced] | None) -> Callable[[Any], _Reduced]:
+    """A reducer for objects of a cell's class, which includes the class; pickle alone would only write its name."""
 
     def reduce(instance: Any) -> _Reduced:
         kind = type(instance)
-        member = _member(kind)
+        member = _find_member(kind)
         reduced: _Reduced = instance.__reduce_ex__(4) if previous is None else previous(instance)
         if member is None:
             return reduced
         build, name = member
         if isinstance(reduced, str):
-            return realize, (_payload(build.loaded), reduced)
-        # By its name the class would be that of the newest module that is called so, here or where it arrives.
+            return realize, (_get_payload(build.loaded), reduced)
+        # By its name, the class would be that of the newest module of that name, here or where it is loaded.
         parts = (reduced[0], *reduced[1])
         places = tuple(n for n, value in enumerate(parts) if value is kind)
         make, *arguments = (None if n in places else value for n, value in enumerate(parts))
@@ -272,24 +272,24 @@ def _instance_reducer(previous: Callable[[Any], _Reduced] | None) -> Callable[[A
 
 
 def rebuild(build: Build, make: Any, arguments: tuple[Any, ...], name: str = "", places: tuple[int, ...] = ()) -> Any:
-    """What pickles of objects call, with the Build that has their class; the path in pickles never changes.
+    """Make an object of a Build's class; pickles call this, so its path never changes.
 
     ``name`` is the class's in the Build; at ``places`` among the callable (0) and its arguments, it is meant.
     """
-    kind = _named(build, name)
+    kind = _find_named(build, name)
     make, *values = (kind if n in places else value for n, value in enumerate((make, *arguments)))
     return make(*values)
 
 
-# Pickles name the door that never moves, and there the names of the first release.
+# Pickles contain these paths, which never change.
 _DOOR = f"{__name__.partition('.')[0]}.serialize"
 realize.__module__ = _DOOR
 rebuild.__module__, rebuild.__qualname__ = _DOOR, "_after"
 
-copyreg.pickle(np.ufunc, _reducer(copyreg.dispatch_table.get(np.ufunc)))
-copyreg.pickle(Build, _reducer(None))
-copyreg.pickle(PlainFunction, _reducer(None))
+copyreg.pickle(np.ufunc, _make_reducer(copyreg.dispatch_table.get(np.ufunc)))
+copyreg.pickle(Build, _make_reducer(None))
+copyreg.pickle(PlainFunction, _make_reducer(None))
 
-# What every load needs and only the first would wait for: half of its time on a worker.
+# Otherwise the first load would wait for these: half of its time on a worker.
 loader.prepare()
 numpy_ufunc.prepare()

@@ -1,4 +1,4 @@
-"""Which loop of a narrow ufunc serves for wide numbers, and that no value is changed on the way.
+"""Chooses the loop of a narrow ufunc for wide numbers, so that no value changes on the way.
 
 NumPy makes int64 and float64 of Python's numbers and of lists of them, and casts neither safely to C's ``int`` or
 ``float``.  In NumPy's table slot 44 is ``PyUFunc_AddPromoter`` and slot 43 ``PyUFunc_AddLoopFromSpec``: our promoter
@@ -29,12 +29,12 @@ DTYPES[17] = _OBJECT
 CHECKED = frozenset(
     number for number, t in TYPES.items() if t.kind in "biu" or (t.kind in "fc" and not np.can_cast(np.double, t.char))
 )
-#: Of `CHECKED`: the type number that stands in for the narrow one, and its name in templates/narrowing.c.
+#: For types in `CHECKED`: the type number that replaces the narrow one, and its number in templates/narrowing.c.
 _INT64, _UINT64 = (np.dtype(np.int64).num, 1), (np.dtype(np.uint64).num, 2)
-#: Python's integers where one is wider than all of NumPy's.
+#: Python's integers, if one is wider than all of NumPy's.
 _OBJECTS = (17, 7)
 _FLOATS = {11: (12, 3), 14: (15, 4)}
-#: What C's bool is made of, as Python and Cython do: by the kind of the number.
+#: The same for C's bool, by the kind of the number; the conversion is that of Python and Cython.
 _TRUTHS = {"i": (np.dtype(np.int64).num, 5), "u": (np.dtype(np.uint64).num, 5), "f": (np.dtype(np.float64).num, 6)}
 STRIDED_LOOP = 5  # NPY_METH_strided_loop
 _NEEDS_PYTHON = 1  # NPY_METH_REQUIRES_PYAPI
@@ -108,7 +108,7 @@ class _NarrowingObjects(ctypes.Structure):
 
 
 @cache
-def _host_values() -> tuple[int | None, ...]:
+def _list_host_values() -> tuple[int | None, ...]:
     def exception(name: str) -> int | None:
         return ctypes.c_void_p.in_dll(ctypes.pythonapi, name).value
 
@@ -118,8 +118,8 @@ def _host_values() -> tuple[int | None, ...]:
 
 
 def lend_errors(handle: ctypes.CDLL) -> None:
-    """Fill in what the driver raises exceptions with that have a value in their text."""
-    _NarrowingHost.in_dll(handle, "__ufm_narrowing_host").__init__(*_host_values())  # type: ignore[misc]
+    """Fill in the functions by which the driver raises exceptions with a value in their text."""
+    _NarrowingHost.in_dll(handle, "__ufm_narrowing_host").__init__(*_list_host_values())  # type: ignore[misc]
     if hasattr(handle, "__ufm_narrowing_objects"):
         functions = ctypes.pythonapi.PyLong_AsLongLongAndOverflow, ctypes.pythonapi.PyErr_Occurred
         addresses = (ctypes.cast(function, ctypes.c_void_p).value for function in functions)
@@ -130,10 +130,10 @@ def lend_errors(handle: ctypes.CDLL) -> None:
 class Promoter:
     """Lets a ufunc of narrow types take Python numbers: ``gcd(12, 18)`` of C's ``int gcd(int, int)``.
 
-    The first loop serves to which every input casts safely, else the first that takes Python's numbers by
-    kind and wider integers, whose values are checked.  float64 stays refused by float32: its precision was asked
-    for.  Only a single number that is a function's only argument is rounded, since NumPy does not say whether it
-    was Python's (whose precision does not count) or its own.
+    It chooses the first loop to which every input casts safely, else the first that takes Python's numbers by kind, and
+    wider integers, whose values are checked.  float32 rejects float64, which has its precision for a
+    reason.  Only a single number that is a function's only argument is rounded: NumPy does not tell whether it was
+    Python's (whose precision does not count) or its own.
     """
 
     ufunc: np.ufunc
@@ -141,14 +141,14 @@ class Promoter:
     functions: Any
     data: Any
     owner: Any
-    #: Of a ufunc of structures: the slot that says which are meant, for these type numbers, and its buffers.
+    #: For a ufunc of structures: makes the slot that names them, for these type numbers, and its buffers.
     resolver: Callable[[tuple[int, ...]], tuple[Slot, Any]] | None = None
-    #: What NumPy and the object's driver keep pointers to.
+    #: Memory to which NumPy and the object's driver keep pointers.
     buffers: list[Any] = field(default_factory=list)
     registered: set[tuple[int, ...]] = field(default_factory=set)
 
     def add(self) -> Promoter:
-        """Hand it to NumPy; it must live as long as the ufunc."""
+        """Register it with NumPy; it must live as long as the ufunc."""
         callback = _PromoterFunction(self._promote)
         new = _private.python_api("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
         capsule = new(ctypes.cast(callback, ctypes.c_void_p).value, _private.PROMOTER_NAME, None)
@@ -166,7 +166,7 @@ class Promoter:
             for position, loop in enumerate(self.code.loops):
                 if any(wish and wish != id(DTYPES[t]) for wish, t in zip(fixed, loop.types, strict=True)):
                     continue
-                sources = self._sources(loop.types, dtypes, fixed, lenient=lenient)
+                sources = self._find_sources(loop.types, dtypes, fixed, lenient=lenient)
                 if sources is None:
                     continue
                 if any(kind != _IS_OWN for _, kind in sources):
@@ -178,12 +178,12 @@ class Promoter:
                 return 0
         return -1
 
-    def _sources(
+    def _find_sources(
         self, types: tuple[int, ...], dtypes: list[Any], fixed: list[Any], *, lenient: bool
     ) -> list[tuple[int, int]] | None:
-        """What each operand of a loop is read from: a type number, and how; None where it cannot serve."""
+        """The source of each operand of a loop: a type number, and how to read it; None if the loop cannot be used."""
         sources = [(t, _IS_OWN) for t in types]
-        checks = bool(self._narrowing_loop())
+        checks = bool(self._find_narrowing_loop())
         for k, dtype in enumerate(dtypes):
             if _takes(types[k], dtype):
                 continue
@@ -191,11 +191,11 @@ class Promoter:
             if dtype is _OBJECT:
                 source = _OBJECTS if lenient and self._takes_objects(types[k]) else None
             elif lenient and types[k] != _BOOL:
-                source = _source(types[k], dtype, alone=len(dtypes) == 1)
+                source = _find_source(types[k], dtype, alone=len(dtypes) == 1)
             elif lenient and len(self.code.loops) == 1:
-                source = _truth(dtype)
+                source = _find_truth(dtype)
             is_integer = types[k] != RECORD and TYPES[types[k]].kind in "iu"
-            # A signature is the user's wish, or NumPy's own for reductions, which want one type for all and cast to it.
+            # A signature comes from the user, or from NumPy for reductions, which need one type for all and cast to it.
             if source and checks and not (any(fixed) if is_integer else fixed[k]):
                 sources[k] = source
             elif not source or not is_integer:
@@ -203,14 +203,14 @@ class Promoter:
         return sources
 
     def _takes_objects(self, number: int) -> bool:
-        """Whether Python's integers are read as they are; not by uint64, half of whose values are wider than int64."""
+        """Whether Python's integers are read directly; not by uint64, because half of its values do not fit int64."""
         kind = "" if number == RECORD else TYPES[number].kind
         handle = getattr(getattr(self.owner, "library", None), "handle", None)
         fits = kind == "i" or (kind == "u" and np.dtype(TYPES[number].char).itemsize < 8)
         return fits and hasattr(handle, "__ufm_narrowing_objects")
 
-    def _narrowing_loop(self) -> int:
-        """Address of the loop that checks; 0 for objects of older versions, and where there is no library."""
+    def _find_narrowing_loop(self) -> int:
+        """Address of the loop that checks values; 0 if the object has none, or there is no library."""
         handle = getattr(getattr(self.owner, "library", None), "handle", None)
         function = getattr(handle, "__ufm_narrowing", None)
         if function is None or _private.type_number_offset() < 0:
@@ -218,7 +218,7 @@ class Promoter:
         return ctypes.cast(function, ctypes.c_void_p).value or 0
 
     def _register(self, position: int, sources: list[tuple[int, int]]) -> None:
-        """Have NumPy know the loop at that place for wider types, too."""
+        """Register the loop at that place for wider types, too."""
         code, loop = self.code, self.code.loops[position]
         numbers = tuple(number for number, _ in sources)
         if numbers in self.registered:
@@ -230,7 +230,7 @@ class Promoter:
         refusals = (ctypes.c_char_p * code.nin)()
         for k, (_, kind) in enumerate(sources[: code.nin]):
             if kind != _IS_OWN and loop.types[k] != _BOOL:
-                refusals[k] = self._refusal(k, loop.types[k], kind)
+                refusals[k] = self._write_refusal(k, loop.types[k], kind)
         first = ctypes.c_void_p.in_dll(handle, "__ufm_narrowings")
         entry = _Narrowing(
             first.value,
@@ -248,7 +248,7 @@ class Promoter:
             len(names),
         )
         dtypes = (ctypes.c_void_p * len(numbers))(*(id(DTYPES[number]) for number in numbers))
-        slots = (Slot * 3)(Slot(STRIDED_LOOP, self._narrowing_loop()))
+        slots = (Slot * 3)(Slot(STRIDED_LOOP, self._find_narrowing_loop()))
         if self.resolver:
             slots[1], resolver = self.resolver(numbers)
             self.buffers.append(resolver)
@@ -257,13 +257,13 @@ class Promoter:
         spec = Spec(name, code.nin, code.nout, 0, flags, ctypes.addressof(dtypes), slots)
         add = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(_private.ufunc_api(LOOP_SLOT))
         self.buffers += [entry, name]
-        # Before NumPy knows the loop: from then on another thread may be in it, and looks the entry up.
+        # Before NumPy knows the loop: afterwards another thread may run it, and look up the entry.
         first.value = ctypes.addressof(entry)
         add(self.ufunc, ctypes.addressof(spec))
         self.registered.add(numbers)
 
-    def _refusal(self, k: int, number: int, kind: int) -> bytes:
-        """What is said of an argument that does not fit, with PyErr_Format's places for the value and its element."""
+    def _write_refusal(self, k: int, number: int, kind: int) -> bytes:
+        """The message for an argument that does not fit, with PyErr_Format's places for the value and its element."""
         name = f"{self.code.name}({self.code.parameters[k]})" if k < len(self.code.parameters) else self.code.name
         name, dtype = name.replace("%", "%%"), np.dtype(TYPES[number].char)
         if dtype.kind in "fc":
@@ -275,21 +275,21 @@ class Promoter:
 
 
 def _takes(number: int, dtype: Any) -> bool:
-    """Whether NumPy takes ``dtype`` for a loop's input: a DType class, or None for one not known yet."""
+    """Whether NumPy accepts ``dtype`` for a loop's input: a DType class, or None if it is not known yet."""
     if dtype is None or number == RECORD:
         return dtype in (None, DTYPES[RECORD])
     python = _private.PYTHON_NUMBERS.get(dtype.__name__)
     if python is not None:
         return TYPES[number].kind in python
-    concrete = _number_type(dtype)
+    concrete = _find_number_type(dtype)
     return concrete is not None and np.can_cast(concrete, TYPES[number].char)
 
 
-def _source(number: int, dtype: Any, *, alone: bool) -> tuple[int, int] | None:
-    """What an input of type ``number`` is read from where ``dtype`` does not cast safely to it; None: refused."""
+def _find_source(number: int, dtype: Any, *, alone: bool) -> tuple[int, int] | None:
+    """The source of an input of type ``number`` if ``dtype`` does not cast safely to it; None to reject it."""
     if number == RECORD:
         return None
-    concrete, kind = _number_type(dtype), TYPES[number].kind
+    concrete, kind = _find_number_type(dtype), TYPES[number].kind
     if concrete is None:
         return None
     if kind in "iu" and concrete.kind in "iu":
@@ -298,16 +298,16 @@ def _source(number: int, dtype: Any, *, alone: bool) -> tuple[int, int] | None:
     return source if alone and source and np.can_cast(concrete, TYPES[source[0]].char) else None
 
 
-def _truth(dtype: Any) -> tuple[int, int] | None:
-    """What C's bool is made of, which is true of all that is not 0."""
-    concrete = _number_type(dtype)
+def _find_truth(dtype: Any) -> tuple[int, int] | None:
+    """The source of an input of C's bool, which is true for every number but 0."""
+    concrete = _find_number_type(dtype)
     python = {"_PyLongDType": "i", "_PyFloatDType": "f"}.get(dtype.__name__, "")
     if concrete is None or (concrete.kind == "f" and not np.can_cast(concrete, np.float64)):
         return _TRUTHS.get(python)
     return _TRUTHS.get(concrete.kind)
 
 
-def _number_type(dtype: Any) -> np.dtype[Any] | None:
+def _find_number_type(dtype: Any) -> np.dtype[Any] | None:
     scalar = getattr(dtype, "type", None)
     if isinstance(scalar, type) and issubclass(scalar, np.number | np.bool_):
         return np.dtype(scalar)

@@ -1,7 +1,7 @@
 """Ufuncs of structures: their dtypes, and their loops for NumPy.
 
-NumPy knows one type for all structures, and asks each ufunc which of them it means: in NumPy's table slot 43,
-``PyUFunc_AddLoopFromSpec``, takes such a loop and the function that answers.
+NumPy has one type for all structures, and asks each ufunc which structure it means.  ``PyUFunc_AddLoopFromSpec``, slot
+43 of NumPy's table, takes such a loop and the function that answers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def operand_dtypes(code: FunctionCode, place: int = 0) -> tuple[np.dtype[Any], .
     Raises
     ------
     SignatureError
-        If a structure is none that NumPy could have.
+        If NumPy cannot have such a structure.
     """
     records = code.records or ("",) * (code.nin + code.nout)
     types = code.loops[place].types
@@ -88,8 +88,8 @@ def dtype_of(code: FunctionCode, operand: str | int | None) -> np.dtype[Any]:
     raise ArgumentError(f"{code.name} {fault}.", remedy=f"Choose from: {', '.join(known)}.")
 
 
-def texts(code: FunctionCode) -> list[str]:
-    """A line on each structure, for docstrings."""
+def describe(code: FunctionCode) -> list[str]:
+    """Describe each structure in a line, for docstrings."""
     if not code.records:
         return []
     places: dict[str, list[str]] = {}
@@ -100,7 +100,7 @@ def texts(code: FunctionCode) -> list[str]:
 
 
 def add_loop(ufunc: np.ufunc, code: FunctionCode, owner: Any) -> tuple[object, ...]:
-    """Give NumPy the loop of a ufunc that has none yet; what it keeps pointers to must live as long as the ufunc.
+    """Give NumPy the loop of a ufunc that has none yet; the result must live as long as the ufunc.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def add_loop(ufunc: np.ufunc, code: FunctionCode, owner: Any) -> tuple[object, .
             f"{code.name}: the object code has no loop for its structures.", remedy="Compile it again."
         )
     types = code.loops[0].types
-    resolve, buffers = resolver(code, types)
+    resolve, buffers = make_resolver(code, types)
     dtypes = (ctypes.c_void_p * len(types))(*(id(promotion.DTYPES[t]) for t in types))
     slots = (promotion.Slot * 3)(resolve, promotion.Slot(promotion.STRIDED_LOOP, loop))
     name = code.name.encode()
@@ -128,11 +128,10 @@ def add_loop(ufunc: np.ufunc, code: FunctionCode, owner: Any) -> tuple[object, .
     return name, buffers
 
 
-def resolver(code: FunctionCode, numbers: tuple[int, ...]) -> tuple[promotion.Slot, object]:
-    """What says which structures are meant where operands have these type numbers, and what must live as long.
+def make_resolver(code: FunctionCode, numbers: tuple[int, ...]) -> tuple[promotion.Slot, object]:
+    """Make the slot that names the structures of operands with these type numbers, and the memory that it needs.
 
-    NumPy casts structures by the order of their fields, so others than those with the same names in the same order are
-    refused.
+    NumPy casts structures by the order of their fields, so a structure needs the same names in the same order.
     """
     own = operand_dtypes(code)
     descriptors = tuple(
@@ -141,7 +140,7 @@ def resolver(code: FunctionCode, numbers: tuple[int, ...]) -> tuple[promotion.Sl
     addresses = tuple(map(id, descriptors))
 
     def resolve(_method: int, _dtypes: int, actual: Any, chosen: Any, _view: int) -> int:
-        # Every call comes here, so a resolver has what it needs at hand.
+        # Every call comes here, so all that it needs is in the closure.
         casting = _NO_CASTING
         for k, address in enumerate(addresses):
             other = actual[k]

@@ -1,6 +1,6 @@
-"""Object code opened in this process, once: what was loaded, and the mapping from names to functions that users get.
+"""Object code that this process has opened, once, and the mapping from names to functions that users get.
 
-Nothing here can compile: an unpickled Build is loaded by the same code.
+Nothing here can compile; unpickled Builds are loaded by the same code.
 """
 
 from __future__ import annotations
@@ -40,36 +40,36 @@ class RemoteLoops(Protocol):
     """Another process that runs the loops of one object."""
 
     def loops(self, code: FunctionCode) -> tuple[dict[int, int], dict[int, int]]:
-        """By loop index, the addresses to give NumPy and the data to give with them."""
+        """By loop index, the addresses of the loops and their data, for NumPy."""
 
-    #: Of the cell's memory, see `Sandbox`.
+    #: The cell's memory, see `Sandbox`.
     variables: list[tuple[int, int, int]]
 
 
 @dataclass(eq=False)
 class LoadedObject:
-    """Object code in this process, and what belongs to it here and does not travel.
+    """Object code in this process, and its objects here, which are not sent.
 
     Attributes
     ----------
     object_code : ObjectCode
     library : Library or None
-        The opened code; None if there is none for the CPU.
+        The opened code; None if there is no code for the CPU.
     module : module or None
-        The extension module that the code is.
+        The extension module, if the code is one.
     functions : dict
     memory : mapping
         The variables of the cell, as arrays.
     sandbox : RemoteLoops or None
-        Where its loops run with ``--sandbox``.
+        The process of its loops with ``--sandbox``.
     report_data : ReportData
-        What its cell's report is made of; empty for code that came from elsewhere.
+        The data for the report of its cell; empty for code that was not compiled here.
     device : mapping
-        The object code's, with what was made in this process since and travels from then on.
+        The object code's, with additions of this process, which are sent with it.
     complete : callable or None
-        Where this is code for CPUs like this one alone: what makes the same for all of its kind.
+        For code that suits only CPUs like this one: makes the portable object code.
     payload : tuple or None
-        What pickles of it share: the key that it was signed with, what it was made of, the bytes.
+        For its pickles: the key of the signature, the object code, the bytes.
     """
 
     object_code: ObjectCode
@@ -96,20 +96,20 @@ class LoadedObject:
         if complete := self.complete:
             whole = complete()
             with lock_code(self.object_code):
-                if self._portable is self.object_code:  # no other thread has come first
+                if self._portable is self.object_code:  # no other thread was first
                     self._portable = self._sent = whole
-                    if build := loaded(self.object_code):  # which is what comes back to this process
+                    if build := loaded(self.object_code):  # the Build that comes back to this process
                         _loaded[_identity(whole)] = build
                 self.complete = None
         return self._portable
 
     def carry(self, **more: Any) -> None:
-        """Have ``device`` of what travels hold more, such as the LTO-IR that a linker takes."""
+        """Add to the ``device`` that is sent, for example the LTO-IR for a linker."""
         self.device = {**self.device, **more}
         self._sent = replace(self.portable_code, device=self.device)
 
     def sent(self, *, source: bool = True) -> ObjectCode:
-        """What travels, with the cell's source or not."""
+        """The object code to send, with or without the cell's source."""
         code = self.portable_code
         if source:
             return self._sent
@@ -119,18 +119,18 @@ class LoadedObject:
 
     @property
     def portable_library(self) -> loader.Library | None:
-        """The opened code for every CPU of its kind, which has more forms of functions, and a state of its own."""
+        """The opened portable code, which has more forms of functions, and its own state."""
         code = self.portable_code
         if code.code_digest == self.object_code.code_digest:
             return self.library
         with lock_code(code):
             if self._beside is None:
-                self._beside = _opened(code, None).library
+                self._beside = _open(code, None).library
         return self._beside
 
 
 class FunctionBinder(Protocol):
-    """What the module offers that binds a language's own functions."""
+    """The interface of the module that binds a language's own functions."""
 
     def open_memory(self, opened: LoadedObject) -> Mapping[str, Any]:
         """Return the cell's variables by name."""
@@ -144,33 +144,32 @@ class FunctionBinder(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Build(Mapping[str, Any]):
-    """What a source became: a mapping from names to ufuncs and plain functions, also by attribute.
+    """The functions of a source: a mapping from names to ufuncs and plain functions, also by attribute.
 
-    A function that crashed where it was tried out is not in it, and asking for it raises the reason as a CellCrashed
-    that is a KeyError, too: ``name in build`` is false, ``build.get(name)`` None.
+    A function that crashed in its trial is not in it.  Looking it up raises the reason as a CellCrashed that is also a
+    KeyError: ``name in build`` is false, ``build.get(name)`` is None.
 
     Attributes
     ----------
     object_code : ObjectCode
-        For every CPU of its kind.  Right after a cell was compiled, asking for it waits until that is made.
+        For every CPU of its kind.  Right after a cell was compiled, it is compiled when it is first used.
     name : str
-        What diagnostics call the source, ``"In[3]"``.
+        The name of the source in diagnostics, ``"In[3]"``.
     cached : bool
         True if nothing was compiled.
     seconds : dict
-        Seconds of each step: "key", "compile", "load" where they happened.
+        Seconds of each step that happened: "key", "compile", "guard", "load".
     diagnostics : tuple of Diagnostic
         The compiler's warnings, those of the first compilation when cached.
     notes : tuple of str
-        What else a user should know.
+        Notes for the user.
     printed : str
-        What the new code printed while it was tried out.
+        The output of the new code in its trial.
     loaded : LoadedObject
     report_data : ReportData
-        What its report is made of; empty for a Build that came from elsewhere.
+        The data for its report; empty for a Build that was not compiled here.
     first_line : int
-        The number of the source's first line where it stands, by which notes and errors count: 2 for a cell below its
-        magic.
+        The number of the source's first line, from which notes and errors count: 2 for a cell below its magic.
     """
 
     loaded: LoadedObject = field(repr=False)
@@ -203,7 +202,7 @@ class Build(Mapping[str, Any]):
 
     @property
     def place(self) -> CellPlace:
-        """What messages call the source, and how they count its lines."""
+        """The name of the source in messages, and the number of its first line."""
         return CellPlace(self.name, self.first_line)
 
     @property
@@ -224,7 +223,7 @@ class Build(Mapping[str, Any]):
         return len(self.loaded.functions)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "loaded":  # of a Build that is not filled yet, as copy makes one
+        if name == "loaded":  # copy() makes a Build without fields first
             raise AttributeError(name)
         try:
             return self[name]
@@ -245,13 +244,13 @@ class Build(Mapping[str, Any]):
         return self.object_code == other.object_code if isinstance(other, Build) else NotImplemented
 
     def __dask_tokenize__(self) -> tuple[str, str]:
-        # Dask would take the fields of a dataclass, and the times of its steps are another in each process.
+        # Dask would use the fields of the dataclass, but the times of the steps differ in each process.
         return "ufunc_magic.Build", self.object_code.code_digest
 
     def __repr__(self) -> str:
         refused = f"; not bound: {', '.join(self.report_data.refused)}" if self.report_data.refused else ""
         bound = [f for f in self.loaded.object_code.functions if f.name in self.loaded.functions]
-        return f"<Build {self.name}: {', '.join(map(_described, bound)) or 'no functions'}{refused}>"
+        return f"<Build {self.name}: {', '.join(map(_describe, bound)) or 'no functions'}{refused}>"
 
     @contextmanager
     def threads(self, count: int) -> Iterator[None]:
@@ -276,24 +275,24 @@ _loaded: dict[str, Build] = {}
 
 
 def loaded(object_code: ObjectCode) -> Build | None:
-    """What this process has loaded of that code already."""
+    """The Build of that code, if this process has loaded it."""
     return _loaded.get(_identity(object_code))
 
 
 def weight() -> tuple[int, int]:
-    """How many objects this process has open, and the bytes of their machine code."""
+    """The number of objects that this process has open, and the bytes of their machine code."""
     objects = {id(b.loaded): b.loaded for b in list(_loaded.values())}
     return len(objects), sum(len(opened.object_code.code) for opened in objects.values())
 
 
 def of_module(name: str) -> list[Build]:
-    """The Builds of extension modules of ours of that name, newest first: a cell with ``-n`` makes one at each edit."""
+    """The Builds of our extension modules of that name, newest first: a cell with ``-n`` makes one at each edit."""
     # A copy in one step: another thread may open something meanwhile.
     return [b for b in reversed(list(_loaded.values())) if b.loaded.object_code.module == name] if name else []
 
 
 def _identity(object_code: ObjectCode) -> str:
-    """What tells functions of this process apart: their machine code, and what a language that binds them reads."""
+    """The identity of functions in this process: their machine code, and the source for a language that binds them."""
     if not _binder_name(object_code):
         return object_code.code_digest
     return store.key([object_code.code_digest, object_code.source, repr(sorted(object_code.options.items()))])
@@ -314,7 +313,7 @@ def _binder(object_code: ObjectCode) -> FunctionBinder | None:
 
 
 def lock_code(object_code: ObjectCode) -> threading.RLock:
-    """What a thread has while it opens that code: two would make two functions, and run a module's statements twice."""
+    """The lock for opening that code: two threads would make two functions, and run a module's statements twice."""
     return lock_of(f"open {_identity(object_code)}")
 
 
@@ -335,24 +334,24 @@ def load(
     ----------
     object_code : ObjectCode
     path : Path
-        The file that holds it; None where it is only in memory.
+        The file that contains it; None if it is only in memory.
     place : CellPlace
-        What messages call the source, and how they count its lines; as the object code has it if omitted.
+        The name and first line of the source in messages; those of the object code if omitted.
     report_data : ReportData
-        What reports show of it.
+        The data for reports.
 
     Raises
     ------
     TargetError, LinkError
         If it cannot run here.
     Exception
-        Whatever the statements of an extension module raise.
+        Any exception that the statements of an extension module raise.
     """
     if place is None:
         place = object_code.place
     with lock_code(object_code):
         cell_names.set_place(object_code, place)
-        opened = _opened(object_code, path)
+        opened = _open(object_code, path)
         opened.report_data = report_data or opened.report_data
         library, functions = opened.library, opened.functions
         native = library if isinstance(library, loader.Library) else None
@@ -371,7 +370,7 @@ def load(
                     loops, data = opened.sandbox.loops(code) if opened.sandbox else (library.loops, None)
                     function = make_ufunc(code, loops, module="__main__", owner=opened, data=data)
                     if code.is_def and native is not None and not opened.sandbox:
-                        function = _as_def(code, function, opened.module, native)
+                        function = _bind_def(code, function, opened.module, native)
                 elif code.kind == "plain" and native is not None:
                     if opened.sandbox:
                         raise SignatureError(
@@ -389,20 +388,20 @@ def load(
         if binder is not None:
             functions.update(binder.group(object_code, functions))
         if opened.module is not None:
-            public = _public(opened.module, functions)
+            public = _list_public(opened.module, functions)
             opened.functions = {n: f for n, f in public.items() if n not in opened.report_data.refused}
         build = Build(opened, place.name, notes=tuple(notes), first_line=place.first_line)
         _loaded[_identity(object_code)] = build
         return build
 
 
-def _opened(object_code: ObjectCode, path: Path | None) -> LoadedObject:
-    """The opened code, without functions as yet."""
-    if not object_code.code:  # a cell that is for a device alone
+def _open(object_code: ObjectCode, path: Path | None) -> LoadedObject:
+    """Open the code, without functions yet."""
+    if not object_code.code:  # a cell for a device only
         return LoadedObject(object_code)
     if path is not None:
         try:
-            return _opened_file(object_code, str(path))
+            return _open_file(object_code, str(path))
         except (TargetError, LinkError):
             if path.exists():
                 raise
@@ -411,12 +410,12 @@ def _opened(object_code: ObjectCode, path: Path | None) -> LoadedObject:
     check_contract(object_code)
     with loader.in_memory(object_code.code) as memory:
         if memory:
-            return _opened_file(object_code, memory)
+            return _open_file(object_code, memory)
     entry = store.default().publish(store.key(["loaded", object_code.code_digest]), record=b"", code=object_code.code)
-    return _opened_file(object_code, str(entry.library))
+    return _open_file(object_code, str(entry.library))
 
 
-def _opened_file(object_code: ObjectCode, path: str) -> LoadedObject:
+def _open_file(object_code: ObjectCode, path: str) -> LoadedObject:
     module = loader.open_module(object_code, path) if object_code.module else None
     library = loader.open_library(object_code, path)
     sandbox = None
@@ -427,21 +426,21 @@ def _opened_file(object_code: ObjectCode, path: str) -> LoadedObject:
     return LoadedObject(object_code, library, module, sandbox=sandbox)
 
 
-def _as_def(code: FunctionCode, ufunc: Any, module: ModuleType | None, library: loader.Library) -> Any:
-    """The function that Cython made, with the ufunc for arrays; the ufunc where the cell itself has replaced it."""
+def _bind_def(code: FunctionCode, ufunc: Any, module: ModuleType | None, library: loader.Library) -> Any:
+    """Cython's function with the ufunc for arrays; only the ufunc if the cell itself has replaced the function."""
     function = getattr(module, code.name, None)
     if not type(function).__name__.endswith(_CYTHON_FUNCTIONS):
         return ufunc
-    bound = def_function.bound(function, ufunc, parameters=code.parameters, handle=library.handle)
+    bound = def_function.bind_def(function, ufunc, parameters=code.parameters, handle=library.handle)
     return ufunc if bound is None else bound
 
 
-#: Types of what Cython makes of a def: a fused one has its own.
+#: Types of the functions that Cython makes of a def.
 _CYTHON_FUNCTIONS = "cython_function_or_method", "fused_cython_function", "builtin_function_or_method"
 
 
-def _public(module: ModuleType, ufuncs: Mapping[str, Any]) -> dict[str, Any]:
-    """What ``from module import *`` would bring, in its order, with the ufuncs in the place of their functions."""
+def _list_public(module: ModuleType, ufuncs: Mapping[str, Any]) -> dict[str, Any]:
+    """The names of ``from module import *``, in that order, with ufuncs in place of their functions."""
     listed = getattr(module, "__all__", None)
     names = [n for n in vars(module) if not n.startswith("_")] if listed is None else list(listed)
     if listed is None:
@@ -449,7 +448,7 @@ def _public(module: ModuleType, ufuncs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: ufuncs[name] if name in ufuncs else getattr(module, name) for name in names}
 
 
-def _described(code: FunctionCode) -> str:
+def _describe(code: FunctionCode) -> str:
     if code.kind != "ufunc":
         return f"{code.name}()"
     return " ".join([code.name, *(letters(loop.types, code.nin) for loop in code.loops)])

@@ -1,7 +1,7 @@
-"""Files that are complete or absent: written beside their place, sealed with a digest, checked when they are read.
+"""Files that are complete or absent: written under another name, sealed with a digest, checked when they are read.
 
-No lock is ever taken and nothing is ever written to in place, so that a process may be killed at any instruction.
-What it leaves behind has a name with a dot in front and goes with the next `sweep`.
+No lock is taken and no file is changed in place, so a process may be killed at any instruction.  The names of its
+unfinished files begin with a dot; the next `sweep` removes them.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from pathlib import Path
 from .paths import make_folder, remove
 
 _MAGIC = "ufunc_magic 2"
-#: What a version that writes another format begins its files with.
+#: The beginning of files in the format of another version.
 _OTHER_MAGIC = re.compile(rb"ufunc_magic (?!2 )\d+ ")
-#: Before a seal that is a signature.
+#: The prefix of a seal that is a signature.
 _SIGNED = "hmac:"
-#: Nanoseconds after which a file that was never finished, or a folder of a compilation, is a dead process's.
+#: Nanoseconds after which an unfinished file, or the folder of a compilation, belongs to a dead process.
 _UNFINISHED = 3600 * 10**9
 _STALE = 24 * 3600 * 10**9
-#: What NFS keeps of a file that was removed while it was open; not ours to count or to remove.
+#: Prefix of files that NFS keeps because they were removed while they were open; they are not counted or removed.
 _NFS = ".nfs"
 
 
@@ -35,7 +35,7 @@ _NFS = ".nfs"
 def place(path: Path, content: bytes, *, fresh: bool = False) -> bool:
     """Write ``content`` to ``path`` atomically; False if the file exists and ``fresh`` leaves it alone.
 
-    A library that another machine has mapped over the network loses its pages when another file takes its name, so
+    A library that another machine has mapped over the network loses its pages when another file gets its name, so
     code is placed ``fresh``.
     """
     descriptor, beside = tempfile.mkstemp(prefix=".", dir=make_folder(path.parent))
@@ -49,7 +49,7 @@ def place(path: Path, content: bytes, *, fresh: bool = False) -> bool:
         if fresh:
             return _link(beside, path)
         os.replace(beside, path)
-    except BaseException:  # an interrupt too must leave nothing behind
+    except BaseException:  # an interrupt, too, must leave no file
         _unlink(beside)
         raise
     return True
@@ -60,7 +60,7 @@ def move(files: Iterable[Path], folder: Path, *, most: int) -> list[Path]:
     places = []
     for path in files:
         places.append(make_folder(folder) / path.name)
-        if path.exists():  # or it has been moved, in an attempt that failed
+        if path.exists():  # otherwise an attempt that failed has moved it
             os.replace(path, places[-1])
     present = [(status.st_mtime_ns, path) for path in folder.iterdir() if (status := path.stat())]
     for _, path in sorted(present)[:-most]:
@@ -99,15 +99,15 @@ def discard(path: Path, status: os.stat_result) -> None:
 
 def seal(name: str, digest: str, value: bytes) -> bytes:
     """``value`` after a line with the file's name, the digest of its code, and the seal of the value."""
-    return f"{_MAGIC} {name} {digest} {_sealing(name, digest, value)}\n".encode() + value
+    return f"{_MAGIC} {name} {digest} {_compute_seal(name, digest, value)}\n".encode() + value
 
 
-def _sealing(name: str, digest: str, value: bytes) -> str:
+def _compute_seal(name: str, digest: str, value: bytes) -> str:
     """The seal of a value: a digest, or an HMAC if ``UFUNC_MAGIC_KEY`` is set."""
     key = os.environ.get("UFUNC_MAGIC_KEY", "")
     if not key:
         return hashlib.sha256(value).hexdigest()
-    # The digest is that of the code: who cannot sign cannot have another object opened.
+    # The digest is that of the code, so an object without a valid signature cannot be opened.
     return (
         _SIGNED
         + hmac.digest(key.encode(errors="surrogateescape"), f"{name} {digest} ".encode() + value, "sha256").hex()
@@ -123,7 +123,7 @@ def unseal(path: Path, name: str) -> tuple[str, bytes] | None:
     digest = head.split(b" ")[3].decode(errors="replace") if head.count(b" ") == 4 else ""
     if content == seal(name, digest, value) and re.fullmatch(r"[0-9a-f]{64}|-", digest):
         return digest, value
-    # Signed by others, not signed, or of another version, is no reason to take it from who can use it.
+    # Other processes may be able to use a file that has another signature, no signature, or another version.
     if (_SIGNED.encode() in head) == bool(os.environ.get("UFUNC_MAGIC_KEY")) and not _OTHER_MAGIC.match(head):
         discard(path, status)
     return None
@@ -132,27 +132,27 @@ def unseal(path: Path, name: str) -> tuple[str, bytes] | None:
 # -------------------------------------------------------------------------------------------- all files
 
 
-def files(root: Path) -> Iterator[tuple[int, str, int]]:
-    """Time of last use, path and size of every file that counts."""
-    for item in _items(root / "keys", root / "code"):
-        with contextlib.suppress(OSError):  # another process evicts as well
+def list_files(root: Path) -> Iterator[tuple[int, str, int]]:
+    """Time of last use, path and size of every file that counts towards the limit."""
+    for item in _walk(root / "keys", root / "code"):
+        with contextlib.suppress(OSError):  # another process may evict, too
             if not item.name.startswith("."):
                 status = item.stat(follow_symlinks=False)
                 yield status.st_mtime_ns, item.path, status.st_size
 
 
 def sweep(root: Path, now: int) -> None:
-    """Remove files that killed processes left behind, and files whose time lies in the future."""
+    """Remove the unfinished files of killed processes, and unfinished files with a time in the future."""
     with contextlib.suppress(OSError), os.scandir(root / "scratch") as listing:
         for item in listing:
             if _is_beyond(item, now, _STALE):
                 remove(item.path)
-    for item in _items(root / "keys", root / "code", root / "facts"):
+    for item in _walk(root / "keys", root / "code", root / "facts"):
         if item.name.startswith(".") and not item.name.startswith(_NFS) and _is_beyond(item, now, _UNFINISHED):
             _unlink(item.path)
 
 
-def _items(*folders: Path) -> Iterator[os.DirEntry[str]]:
+def _walk(*folders: Path) -> Iterator[os.DirEntry[str]]:
     pending = [str(folder) for folder in folders]
     while pending:
         with contextlib.suppress(OSError), os.scandir(pending.pop()) as listing:

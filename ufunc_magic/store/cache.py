@@ -8,11 +8,11 @@ Layout, a format that outlives releases::
                                for each object; an object's key is `Inputs.name` of the record
     code/<aa>/<digest>.so      machine code, opened in place; aa are the digest's first two letters
     facts/<sha256 of name>     one line as in keys/, then JSON: the value, and size and time of files it depends on
-    storage/<name>/            what compilers keep for themselves (zig's runtime, headers that gcc has compiled)
+    storage/<name>/            compilers' own files (zig's runtime, precompiled headers of gcc)
     scratch/                   private folders of compilations under way
 
-No lock is ever taken.  Readers see a whole file or none; every reader compares digests, so that a file that a
-crash of the machine has truncated is as good as absent (which is why nothing waits for fsync: 1-30 ms per new cell).
+No lock is taken.  Readers see a whole file or none.  Every reader compares digests, so a file that a crash of the
+machine has truncated counts as absent; therefore nothing waits for fsync, which takes 1-30 ms per new cell.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from .manifest import Inputs
 _T = TypeVar("_T")
 
 _LIMIT = 1 << 30
-#: Bytes published between two looks at the size of the whole.
+#: Bytes published between two checks of the total size.
 _LOOK_EVERY = 32 << 20
-#: Nanoseconds for which a file is safe from eviction: somebody may be about to open it.
+#: Nanoseconds for which a file is safe from eviction: a process may be about to open it.
 _GRACE = 60 * 10**9
 _REMEDIES = {
     "is writable by everybody": "Run chmod 700 on it, or set UFUNC_MAGIC_CACHE to a folder of your own.",
@@ -58,8 +58,8 @@ class CacheWarning(UserWarning):
 class Entry:
     """One stored object.
 
-    ``library`` is the file to open, ``code`` its bytes, ``digest`` their sha256, ``record`` what the
-    publisher wrote about them.
+    ``library`` is the file to open, ``code`` its bytes, ``digest`` their sha256, ``record`` the publisher's
+    description.
     """
 
     key: str
@@ -81,9 +81,9 @@ def _read_entry(root: Path, key: str) -> Entry | None:
     if not (opened := atomic_file.unseal(name, key)):
         return None
     digest, record = opened
-    library = _library(root, digest)
-    # Who can write there can have put an object of his own under the key.
-    if any(map(paths.fault, (name.parent, library.parent.parent, library.parent))):
+    library = _library_path(root, digest)
+    # Anyone who can write there can have put another object under the key.
+    if any(map(paths.find_fault, (name.parent, library.parent.parent, library.parent))):
         return None
     if (file := atomic_file.read(library)) is None:
         return None
@@ -98,28 +98,28 @@ def _read_entry(root: Path, key: str) -> Entry | None:
 
 
 def _write_entry(root: Path, key: str, record: bytes, code: bytes) -> Entry:
-    """Store an object under ``key``, whatever was there."""
+    """Store an object under ``key``, in place of an earlier one."""
     digest = hashlib.sha256(code).hexdigest()
-    library = _library(root, digest)
+    library = _library_path(root, digest)
     for fresh in (True, False):
-        # A whole file is left alone: it may be open somewhere.  A broken one is replaced, never written to.
+        # An intact file is kept, because it may be open.  A broken one is replaced, never written to.
         if (file := atomic_file.read(library)) and file[0] == code:
             os.utime(library)
             break
         if atomic_file.place(library, code, fresh=fresh):
             break
-    # The object first: a key never stands for an object that is not there yet.
+    # The object first: a key never names an object that does not exist yet.
     atomic_file.place(root / "keys" / key, atomic_file.seal(key, digest, record))
     return Entry(key, digest, library, record, code)
 
 
-def _library(root: Path, digest: str) -> Path:
+def _library_path(root: Path, digest: str) -> Path:
     return root / "code" / digest[:2] / f"{digest}.so"
 
 
 @contextlib.contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """Raise CacheError, with a remedy, where a file cannot be written."""
+    """Raise CacheError, with a remedy, if a file cannot be written."""
     try:
         yield
     except OSError as error:
@@ -134,7 +134,7 @@ def key(parts: Iterable[bytes | str]) -> str:
     total = hashlib.sha256()
     for part in parts:
         data = part.encode(errors="surrogatepass") if isinstance(part, str) else part
-        # Text and bytes of the same content are different parts.
+        # Text and bytes with the same content are different parts.
         total.update(b"%c%d:" % (b"s" if isinstance(part, str) else b"b", len(data)))
         total.update(data)
     return total.hexdigest()
@@ -182,7 +182,7 @@ class Cache:
 
         Checks the digests of the code and the record, and removes a broken object.
         """
-        for root in self._readable():
+        for root in self._list_readable():
             if entry := _read_entry(root, key):
                 return entry
         return None
@@ -192,7 +192,7 @@ class Cache:
         if entry := self.get(key):
             return entry, Inputs()
         snapshot = manifest.Snapshot()
-        for root in self._readable():
+        for root in self._list_readable():
             for inputs in manifest.read(root, key):
                 if inputs.hold(snapshot) and (entry := self.get(inputs.name(key))):
                     manifest.touch(root, key)
@@ -218,7 +218,7 @@ class Cache:
         ----------
         key : str
         record : bytes
-            Whatever describes the code; returned by `get` as it is.
+            A description of the code; `get` returns it unchanged.
         code : bytes
             Machine code.
         replace : bool
@@ -257,9 +257,9 @@ class Cache:
     def recall(self, name: str) -> Any:
         """The fact stored under ``name``; None if there is none, or if a file of it has changed."""
         head, now = key([name]), manifest.Snapshot()
-        for root in self._readable():
-            # Facts say which programs compilers start.
-            if paths.fault(root / "facts"):
+        for root in self._list_readable():
+            # Facts name the programs that compilers start.
+            if paths.find_fault(root / "facts"):
                 continue
             if opened := atomic_file.unseal(root / "facts" / head, head):
                 value, files = json.loads(opened[1])
@@ -279,29 +279,31 @@ class Cache:
 
     @staticmethod
     def write_scratch(path: Path, text: str) -> Path:
-        """Write a text into a `scratch` folder, where a compiler wants a file."""
+        """Write a text into a `scratch` folder, for a compiler that needs a file."""
         with _writing(path):
             path.write_text(text, encoding="utf-8", newline="\n")
         return path
 
     def storage(self, name: str) -> Path:
         """A permanent folder for a compiler's own files; it does not count towards the limit."""
-        return self._write(lambda root: paths.own_folder(root, "storage", name))
+        return self._write(lambda root: paths.make_own_folder(root, "storage", name))
 
     def move_to_storage(self, name: str, files: Iterable[Path], *, most: int) -> list[Path]:
         """Move files of a `scratch` folder into a `storage` folder, whole; the oldest of more than ``most`` go."""
-        return self._write(lambda root: atomic_file.move(files, paths.own_folder(root, "storage", name), most=most))
+        return self._write(
+            lambda root: atomic_file.move(files, paths.make_own_folder(root, "storage", name), most=most)
+        )
 
     # ---------------------------------------------------------------------------------- the whole
 
     def entries(self) -> tuple[tuple[Path, int], ...]:
         """Files of machine code with their sizes, least recently used first."""
-        files = (file for root in self._readable() for file in atomic_file.files(root))
+        files = (file for root in self._list_readable() for file in atomic_file.list_files(root))
         return tuple((Path(path), size) for _, path, size in sorted(files) if path.endswith(".so"))
 
     def size(self) -> int:
         """Size in bytes of everything that counts towards the limit."""
-        return sum(size for root in self._readable() for _, _, size in atomic_file.files(root))
+        return sum(size for root in self._list_readable() for _, _, size in atomic_file.list_files(root))
 
     def prune(self, max_bytes: int) -> int:
         """Remove the least recently used objects until at most ``max_bytes`` are left; return bytes removed."""
@@ -315,7 +317,7 @@ class Cache:
         Open libraries stay usable.
         """
         removed = self._evict(0)
-        for root in self._readable():
+        for root in self._list_readable():
             for name in ("facts", "storage"):
                 paths.remove(root / name)
         return removed
@@ -323,11 +325,11 @@ class Cache:
     def _evict(self, limit: int, *, grace: int = 0) -> int:
         """Remove files beyond ``limit``, but nothing used within the last ``grace`` nanoseconds."""
         removed = 0
-        for root in self._readable():
-            if not (now := paths.time_of(root)):
+        for root in self._list_readable():
+            if not (now := paths.read_time(root)):
                 continue  # read-only
             atomic_file.sweep(root, now)
-            files = sorted(atomic_file.files(root))
+            files = sorted(atomic_file.list_files(root))
             excess = sum(size for _, _, size in files) - limit
             for used, path, size in files:
                 if excess <= 0:
@@ -343,21 +345,21 @@ class Cache:
 
     def distrust(self) -> str:
         """Why the folder is not safe to use, or ``""``."""
-        return paths.fault(self.path)
+        return paths.find_fault(self.path)
 
-    def _readable(self) -> list[Path]:
+    def _list_readable(self) -> list[Path]:
         roots = [self.path, *([self._private] if self._private else [])]
-        return [root for root in roots if not paths.fault(root)]
+        return [root for root in roots if not paths.find_fault(root)]
 
     def _write(self, action: Callable[[Path], _T]) -> _T:
-        """Do ``action`` in the folder or, where that fails, from then on in a private one."""
+        """Do ``action`` in the folder; if that fails, from then on in a private folder."""
         if self._private is None:
             try:
                 return paths.persist(action, self.path)
             except OSError as error:
                 self._give_up(self.distrust() or f"is not writable ({error.strerror or error})")
         try:
-            return paths.persist(action, self._own())
+            return paths.persist(action, self._get_private())
         except OSError as error:
             raise CacheError(
                 f"{self._private} is not writable ({error.strerror or error}), nor can {self.path}.",
@@ -365,8 +367,8 @@ class Cache:
             ) from error
 
     def _give_up(self, fault: str) -> None:
-        """From now on write to a private folder, and say so once."""
-        self._own()
+        """From now on write to a private folder, and warn once."""
+        self._get_private()
         if not self._warned:
             self._warned = True
             warnings.warn(
@@ -376,16 +378,16 @@ class Cache:
                 stacklevel=5,
             )
 
-    def _own(self) -> Path:
-        """The private folder; another one where the system has cleaned it away."""
+    def _get_private(self) -> Path:
+        """The private folder; a new one if the system has removed it."""
         folder = self._private
-        if folder is None or not folder.is_dir() or paths.fault(folder):
-            folder = self._private = paths.private_folder()
+        if folder is None or not folder.is_dir() or paths.find_fault(folder):
+            folder = self._private = paths.make_private_folder()
         return folder
 
     def _make_scratch(self, root: Path) -> Path:
-        folder = paths.own_folder(root, "scratch")
-        # A compiler that runs out of space says so in words of its own, and in the middle of them.
+        folder = paths.make_own_folder(root, "scratch")
+        # A compiler that runs out of space stops with a message of its own, or in the middle of it.
         if root == self.path and not paths.has_room(folder):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return Path(tempfile.mkdtemp(dir=folder))
@@ -402,7 +404,7 @@ def default() -> Cache:
     Raises
     ------
     CacheError
-        If the limit is not a number of bytes, with K, M or G behind it or not.
+        If the limit is not a number of bytes, or a size such as 500M.
     """
     global _default
     settings = (os.environ.get("UFUNC_MAGIC_CACHE", ""), os.environ.get("UFUNC_MAGIC_CACHE_MAX", ""))
@@ -416,12 +418,12 @@ def default() -> Cache:
 
 
 def read_size(text: str, *, name: str) -> int:
-    """Bytes that a text like ``500M`` stands for; ``name`` is what was set to it.
+    """The bytes of a size such as ``500M``; ``name`` is the setting, for errors.
 
     Raises
     ------
     CacheError
-        If it is not a number of bytes, with K, M, G or T behind it or not.
+        If it is not a number of bytes, or a size such as 500M.
     """
     match = re.fullmatch(r"\s*(\d[\d_]*(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", text, re.I)
     if not match:

@@ -1,7 +1,7 @@
-"""Which objects of a key still hold: those whose files are as they were, and whose absent files are still absent.
+"""Finds the objects of a key that are still valid: their files are unchanged, and their absent files still absent.
 
-A compiler reports the files that it read when it has read them.  So the key of a cell names none of them: they stand
-in a manifest under the key, one record for each object, with what each file was.  A lookup compares size and time of
+A compiler reports the files that it read only afterwards, so they are not part of the key of a cell.  They are in a
+manifest under the key, one record for each object, with the state of each file.  A lookup compares size and time of
 a file, and reads it only if they differ.  This is the direct mode of ccache.
 """
 
@@ -29,7 +29,7 @@ _NEVER = -1
 
 
 class Snapshot:
-    """The files as they are now, each looked at once."""
+    """The current state of files, each read once."""
 
     def __init__(self) -> None:
         self._stamps: dict[str, tuple[int, int] | None] = {}
@@ -38,7 +38,7 @@ class Snapshot:
     def stamp(self, path: str) -> tuple[int, int] | None:
         """Size and time of a file; None if it cannot be read."""
         if path not in self._stamps:
-            status = _status(path)
+            status = _read_status(path)
             self._stamps[path] = (status.st_size, status.st_mtime_ns) if status else None
         return self._stamps[path]
 
@@ -59,7 +59,7 @@ class Inputs:
     files : tuple of (path, size, time, digest)
         The digest is ``""`` where size and time decide.
     absent : tuple of (folder, time, names)
-        Names that were not in a folder; they still are not while its time is the same.
+        Names that a folder did not contain; it still does not while its time is the same.
     folder : str
         The working folder, if it matters.
     import_path : tuple of str
@@ -77,7 +77,7 @@ class Inputs:
         return tuple(path for path, *_ in self.files)
 
     def name(self, key: str) -> str:
-        """The key of the object that was made of ``key`` and these files."""
+        """The key of the object that was compiled from ``key`` and these files."""
         if not (self.files or self.absent):
             return key
         contents = [(path, digest or (size, time)) for path, size, time, digest in self.files]
@@ -107,7 +107,7 @@ class Inputs:
 
 
 def working_folder() -> str:
-    """The current folder or, where it has been deleted, one that holds nothing."""
+    """The current folder; if it has been deleted, a path in which nothing exists."""
     try:
         return os.getcwd()
     except FileNotFoundError:
@@ -115,7 +115,7 @@ def working_folder() -> str:
 
 
 def creation_time(folder: Path) -> int:
-    """When a folder was created in which nothing was written yet, by the clock of its file system (ns)."""
+    """The creation time (ns) of a folder without any files, by the clock of its file system."""
     return os.stat(folder).st_mtime_ns
 
 
@@ -131,15 +131,14 @@ def stamp(read: FilesRead, *, since: int) -> Inputs | None:
     Returns
     -------
     Inputs or None
-        None if nobody knows which files the compiler read, or one has changed meanwhile: then the object must not be
-        found again.
+        None if the files are unknown, or one has changed meanwhile: then the object must not be found again.
     """
     if not read.known:
         return None
     files, now = list[tuple[str, int, int, str]](), Snapshot()
     for path in (*read.files, *read.libraries):
-        status = _status(path)
-        if status is None or _changed(status) > since:
+        status = _read_status(path)
+        if status is None or _read_change_time(status) > since:
             return None
         time = status.st_mtime_ns if since - status.st_mtime_ns > _TICK else _NEVER
         if path in read.libraries:
@@ -147,17 +146,17 @@ def stamp(read: FilesRead, *, since: int) -> Inputs | None:
         else:
             files.append((path, status.st_size, time, now.digest(path)))
     for path in read.absent:
-        if (status := _status(path)) and _changed(status) > since:
+        if (status := _read_status(path)) and _read_change_time(status) > since:
             return None
     absent = list[tuple[str, int, tuple[str, ...]]]()
-    for folder, names in _grouped(read.absent).items():
+    for folder, names in _group_by_folder(read.absent).items():
         time = (now.stamp(folder) or (0, _NEVER))[1]
         absent.append((folder, time if since - time > _TICK else _NEVER, tuple(names)))
     return Inputs(tuple(files), tuple(absent), read.folder, read.import_path)
 
 
-def _grouped(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Missing paths as names in folders that exist; a folder that is missing stands for all that would be in it."""
+def _group_by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
+    """Missing paths as names in folders that exist; a missing folder represents everything in it."""
     names: dict[str, dict[str, None]] = {}
     for path in paths:
         if not os.path.exists(path):
@@ -168,15 +167,15 @@ def _grouped(paths: Iterable[str]) -> dict[str, list[str]]:
     return {folder: [*inside] for folder, inside in names.items()}
 
 
-def _status(path: str) -> os.stat_result | None:
+def _read_status(path: str) -> os.stat_result | None:
     try:
         return os.stat(path)
-    except (OSError, ValueError):  # absent, or no possible name
+    except (OSError, ValueError):  # absent, or an impossible name
         return None
 
 
-def _changed(status: os.stat_result) -> int:
-    """When a file was written, which no program can set on POSIX; Windows has the time of its creation there."""
+def _read_change_time(status: os.stat_result) -> int:
+    """When a file was written, by the time that no program can set on POSIX; Windows has no such time."""
     return status.st_ctime_ns if os.name == "posix" else status.st_mtime_ns
 
 
@@ -185,11 +184,11 @@ def read(root: Path, key: str) -> list[Inputs]:
     name = f"{key}.files"
     opened = atomic_file.unseal(root / "keys" / name, name)
     with contextlib.suppress(ValueError, TypeError, KeyError):
-        return [_inputs(*record) for record in json.loads(opened[1])] if opened else []
+        return [_read_inputs(*record) for record in json.loads(opened[1])] if opened else []
     return []
 
 
-def _inputs(files: Any, absent: Any, folder: str, import_path: list[str]) -> Inputs:
+def _read_inputs(files: Any, absent: Any, folder: str, import_path: list[str]) -> Inputs:
     groups = ((place, time, tuple(names)) for place, time, names in absent)
     return Inputs(tuple(map(tuple, files)), tuple(groups), folder, tuple(import_path))
 

@@ -1,4 +1,4 @@
-"""Folders that are safe to load libraries from: created, checked, and replaced by private ones."""
+"""Creates and checks folders from which libraries are loaded, and replaces unsafe ones by private ones."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _ROOM = 8 << 20
 
 
 def persist(action: Callable[[Path], _T], root: Path) -> _T:
-    """Do ``action`` in ``root``, made where it is missing, up to three times.
+    """Do ``action`` in ``root``, which is created if it is missing; try up to three times.
 
-    Other processes remove what they find old, network file systems answer ESTALE, EBUSY or EXDEV to what succeeds a
-    moment later, or ENOENT to a rename that they have done.
+    Other processes remove old files.  Network file systems fail with ESTALE, EBUSY or EXDEV when a later attempt
+    succeeds, or with ENOENT after a rename that they have done.
 
     Raises
     ------
     OSError
-        Of the last attempt; EPERM where the folder is not safe.
+        The error of the last attempt; EPERM if the folder is not safe.
     """
     for _ in range(_ATTEMPTS - 1):
         with contextlib.suppress(OSError):
@@ -41,13 +41,13 @@ def persist(action: Callable[[Path], _T], root: Path) -> _T:
 
 def _attempt(action: Callable[[Path], _T], root: Path) -> _T:
     make_folder(root)
-    if unsafe := fault(root):
+    if unsafe := find_fault(root):
         raise OSError(errno.EPERM, unsafe)
     return action(root)
 
 
 def make_folder(path: Path) -> Path:
-    """``path``, every missing level of it made for this user only; os.makedirs would do so for the last alone."""
+    """Create every missing level of ``path`` for this user only; os.makedirs protects only the last."""
     missing = [path]
     while not missing[-1].parent.is_dir():
         missing.append(missing[-1].parent)
@@ -56,22 +56,22 @@ def make_folder(path: Path) -> Path:
     return path
 
 
-def own_folder(root: Path, *names: str) -> Path:
-    """A folder inside ``root``, made where it is missing.
+def make_own_folder(root: Path, *names: str) -> Path:
+    """Create a folder inside ``root`` if it is missing.
 
     Raises
     ------
     OSError
-        EPERM where it, or one above it in ``root``, is not safe.
+        EPERM if it, or one above it in ``root``, is not safe.
     """
     folder = make_folder(root.joinpath(*names))
     for inner in (root.joinpath(*names[: n + 1]) for n in range(len(names))):
-        if unsafe := fault(inner):
+        if unsafe := find_fault(inner):
             raise OSError(errno.EPERM, f"{inner} {unsafe}")
     return folder
 
 
-def fault(folder: Path) -> str:
+def find_fault(folder: Path) -> str:
     """Why ``folder`` is not safe to load libraries from, or ``""``; a missing folder has no fault."""
     try:
         status = os.lstat(folder)
@@ -97,14 +97,14 @@ def fault(folder: Path) -> str:
 
 
 def runs_programs(folder: Path) -> bool:
-    """Whether the file system lets libraries be opened; hardened machines mount /tmp otherwise."""
+    """Whether libraries can be opened from the file system; hardened machines mount /tmp with noexec."""
     return os.name != "posix" or not os.statvfs(folder).f_flag & getattr(os, "ST_NOEXEC", 0)
 
 
 def has_room(folder: Path) -> bool:
-    """Whether a compiler's intermediate files fit there, as far as the file system says.
+    """Whether the file system has room for a compiler's intermediate files.
 
-    Asked before it starts: on a full disk a cell must compile elsewhere, and not fail (tests/store/test_cache_fire.py).
+    Checked before it starts: on a full disk a cell must compile elsewhere, and not fail.
     """
     try:
         usage = shutil.disk_usage(folder)
@@ -115,12 +115,12 @@ def has_room(folder: Path) -> bool:
 
 def remove(folder: str | os.PathLike[str]) -> None:
     """Remove a folder with its contents, as far as possible."""
-    # Of some calls rmtree passes the errors on whatever it was told.
+    # rmtree raises some errors in spite of ignore_errors.
     with contextlib.suppress(OSError):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def time_of(root: Path) -> int:
+def read_time(root: Path) -> int:
     """The file system's own time (ns), 0 if unknown; clocks of machines that share it differ."""
     with contextlib.suppress(OSError):
         os.utime(root)
@@ -128,8 +128,8 @@ def time_of(root: Path) -> int:
     return 0
 
 
-def private_folder() -> Path:
-    """A new folder that is removed when this process ends.
+def make_private_folder() -> Path:
+    """Create a folder that is removed when this process ends.
 
     Raises
     ------
@@ -137,19 +137,19 @@ def private_folder() -> Path:
         If there is no place for one.
     """
     try:
-        folder = Path(tempfile.mkdtemp(prefix="ufunc_magic-", dir=_roomy()))
+        folder = Path(tempfile.mkdtemp(prefix="ufunc_magic-", dir=_find_room()))
     except OSError as error:
         raise CacheError(
             f"No folder for compiled cells can be created: {error}.", remedy="Set TMPDIR to a writable folder."
         ) from error
     owner = os.getpid()
-    # A forked child that ends in the ordinary way must not take its parent's folder along.
+    # A forked child that ends normally must not remove its parent's folder.
     atexit.register(lambda: remove(folder) if os.getpid() == owner else None)
     return folder
 
 
-def _roomy() -> str:
-    """Where temporary files go or, where that is full or opens no libraries, another such place."""
+def _find_room() -> str:
+    """The folder for temporary files; another such folder if it is full or libraries cannot be opened from it."""
     first = tempfile.gettempdir()
     for folder in (first, "/var/tmp", "/dev/shm"):
         if has_room(Path(folder)) and os.access(folder, os.W_OK) and runs_programs(Path(folder)):

@@ -1,4 +1,4 @@
-"""A folder of the user's that is written whole or not at all, and replaced in such steps that no half is new."""
+"""Writes a folder of the user's completely or not at all, and replaces it in steps that leave no half-new folder."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from .paths import remove
 
 
 def write_project(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Make a new folder that holds ``files``, by relative path; it has its name once all of them are on the disk.
+    """Make a new folder with ``files``, by relative path; it gets its name when all of them are on the disk.
 
     Raises
     ------
     FileExistsError
-        If there is something of that name that is not an empty folder.
+        If the name is in use, but not by an empty folder.
     OSError
-        If it cannot be written; then nothing is left behind.
+        If it cannot be written; then no file is left.
     """
-    beside = folder.with_name(_unused_name())
+    beside = folder.with_name(_make_name())
     try:
         _write(beside, files)
         if folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir()):
@@ -28,22 +28,22 @@ def write_project(folder: Path, files: Mapping[str, bytes]) -> None:
         if os.path.lexists(folder):
             raise FileExistsError(folder)
         os.rename(beside, folder)
-    finally:  # an interrupt too must leave nothing behind
+    finally:  # an interrupt, too, must leave no file
         remove(beside)
 
 
 def replace_project(folder: Path, part: str, files: Mapping[str, bytes]) -> None:
-    """Replace what a folder holds: ``part``, a folder in it, as a whole, and then the other ``files`` one by one.
+    """Replace files of a folder: ``part``, a folder in it, as a whole, and then the other ``files`` one by one.
 
-    What else is in the folder stays; what else is in ``part`` goes.
+    Other files in the folder stay; other files in ``part`` are removed.
 
     Raises
     ------
     OSError
-        If it cannot be written.  Then ``part`` is what it was or all new, and so is each other file.
+        If it cannot be written.  Then ``part`` is unchanged or new as a whole, and so is each other file.
     """
     inside = f"{part}/"
-    beside = folder / _unused_name()
+    beside = folder / _make_name()
     new, old, others = beside / "new", beside / "old", beside / "others"
     try:
         beside.mkdir()
@@ -63,8 +63,8 @@ def replace_project(folder: Path, part: str, files: Mapping[str, bytes]) -> None
             remove(beside)
 
 
-def _unused_name() -> str:
-    """A name that nobody has.  Folders of `tempfile` would be closed to the people who may read the others."""
+def _make_name() -> str:
+    """A name that is not in use.  Folders of `tempfile` would deny access to people who may read the others."""
     return f".{secrets.token_hex(8)}"
 
 

@@ -28,7 +28,7 @@ from ufunc_magic.languages.cuda.cuda_diagnostics import refusals
 from ufunc_magic.languages.cuda.cuda_language import time_on_gpu
 from ufunc_magic.languages.cuda.device import driver
 from ufunc_magic.model import CellFunction, Diagnostic, ObjectCode, make_options
-from ufunc_magic.notebook.bound_names import defined_in
+from ufunc_magic.notebook.bound_names import find_defined
 
 #: Most of what a cell can hold, so that most tests share one compilation.
 CELL = """\
@@ -951,7 +951,7 @@ def test_names_of_a_broken_cell_are_found() -> None:
         extern "C" { __device__ double sixth(double a) { return a; } }
         static __device__ float hidden(float x)
     """
-    words = {name for name in defined_in(text) if not name.endswith("_")}
+    words = {name for name in find_defined(text) if not name.endswith("_")}
     assert words == {"first", "second", "third", "fourth", "fifth", "sixth"}
 
 
