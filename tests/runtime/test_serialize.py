@@ -801,25 +801,10 @@ def test_a_header_with_a_wrong_value_is_refused_before_numpy_sees_it(place: tupl
         unpack(sealed(json.dumps(header).encode()))
 
 
-def test_a_writer_need_not_know_what_reports_want() -> None:
-    found = built().object_code
-    header = json.loads(found.header)
+def test_nothing_that_only_reports_show_is_sent() -> None:
+    functions = json.loads(built().object_code.header)["functions"]
     reported = "timed cautious samples effects python_name python checked vector python_reason notes".split()
-    assert [set(function) & set(reported) for function in header["functions"]] == [set()] * len(header["functions"])
-    for name in "annotated command diagnostics notes".split():
-        del header[name]
-    assert um.loads(sealed(json.dumps({**header, "entry": "twice"}).encode(), found.code)) is built().twice
-
-
-def test_what_earlier_releases_wrote_for_reports_is_read_over() -> None:
-    found = built().object_code
-    header = json.loads(found.header)
-    for function in header["functions"]:
-        function |= {"timed": [12], "cautious": False, "samples": [], "effects": ["puts"], "python_name": "f"}
-        function |= dict.fromkeys(("python", "checked", "vector", "python_reason"), "") | {"notes": ["a word"]}
-    header |= {"notes": ["a word"], "command": "cc", "annotated": "{}", "diagnostics": [{"severity": "warning"}]}
-    read = unpack(sealed(json.dumps({**header, "entry": "twice"}).encode(), found.code))
-    assert (read[0].functions, read[1]) == (found.functions, "twice")
+    assert [set(function) & set(reported) for function in functions] == [set()] * len(functions)
 
 
 def test_paths_in_pickles_are_those_of_the_first_release() -> None:
