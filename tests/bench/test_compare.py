@@ -22,7 +22,7 @@ from ufunc_magic.bench.candidates import Candidate
 from ufunc_magic.bench.elementwise import draw_inputs
 from ufunc_magic.bench.expectation import call_each, to_lists
 from ufunc_magic.bench.machine import Limits
-from ufunc_magic.bench.request import Budget, Forms, Operands, Reference, Request, Threads
+from ufunc_magic.bench.request import Budget, Forms, Operands, Request, Threads
 from ufunc_magic.bench.rounds import Call, Pace, Timing, count_affordable, measure
 from ufunc_magic.bench.samples import Trials, round_down, sample_inputs
 from ufunc_magic.forms import Watched, at_random, namespace
@@ -500,7 +500,7 @@ def time_function(
             (Candidate("ufunc", function, "ufunc"), *rivals),
             Operands(**parts),
             forms=Forms(**forms),
-            reference=reference and Reference(label, reference),
+            reference=reference and Candidate(label, reference),
             threads=threads and Threads(threads, most),
             budget=Budget(budget, clock=clock),
             limit=limit,

@@ -14,7 +14,7 @@ from support import FakeClock, compare
 from ufunc_magic.bench import compare_request, report
 from ufunc_magic.bench.candidates import Candidate
 from ufunc_magic.bench.expectation import collect_numbers, find_changed
-from ufunc_magic.bench.request import Budget, Forms, Parameters, Reference, Request
+from ufunc_magic.bench.request import Budget, Forms, Parameters, Request
 from ufunc_magic.bench.samples import sample_arguments
 from ufunc_magic.model import MOST_TIMED, CellFunction, ComparisonError, ObjectCode, Options, ReportData, Target
 from ufunc_magic.render import Comparison
@@ -48,7 +48,7 @@ def _request(
         (Candidate("compiled function", function, "compiled"), *rivals),
         Parameters(samples, parts.pop("parameters", ()), **parts),
         forms=Forms(**forms),
-        reference=reference and Reference(label, reference),
+        reference=reference and Candidate(label, reference),
         budget=Budget(budget, clock=clock),
     )
 

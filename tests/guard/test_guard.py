@@ -26,8 +26,8 @@ from ufunc_magic.guard import guard_process as process, trial_inputs as inputs
 from ufunc_magic.guard.helper.helper_process import Helper, Ready
 from ufunc_magic.guard.helper.probe import open_watcher
 from ufunc_magic.guard.helper.probe_memory import Record
-from ufunc_magic.guard.palette import suggest_values
 from ufunc_magic.guard.trial import may_run_twice
+from ufunc_magic.guard.trial_inputs import suggest_values
 
 pytestmark = [
     pytest.mark.usefixtures("shared_cache"),

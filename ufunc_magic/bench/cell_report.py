@@ -35,7 +35,7 @@ from .elementwise import draw_inputs
 from .expectation import FAULTS
 from .loop_reports import LoopReports, count_processors
 from .machine import Pressure, load_limits, revise_limits
-from .request import Arguments, Budget, Operands, Parameters, Progress, Reference, Request, Threads
+from .request import Arguments, Budget, Operands, Parameters, Progress, Request, Threads
 from .rivals import CompileCython, load_forms, make_rivals, parse_rivals
 from .samples import convert_inputs, parse_sizes, shuffle_arrays
 
@@ -176,7 +176,7 @@ class _Cell:
         return comparisons, notes
 
     def make_request(
-        self, code: CellFunction, reference: Reference | None, data: Sequence[Any] | None, *, share: float
+        self, code: CellFunction, reference: Candidate | None, data: Sequence[Any] | None, *, share: float
     ) -> tuple[Request, tuple[str, ...]]:
         """The request for one function, and notes on what is missing in it."""
         options, missing = self.options, list[str]()
@@ -283,13 +283,13 @@ def _most_threads(options: Options) -> int:
     return options.parallel if options.parallel > 0 else count_processors()
 
 
-def _find_reference(expression: str, names: Mapping[str, Any]) -> Reference:
+def _find_reference(expression: str, names: Mapping[str, Any]) -> Candidate:
     """The function of ``--ref``."""
     value = _evaluate("--ref", expression, names, remedy="Name a function: --ref np.hypot, --ref my_f.")
     if not callable(value):
         fault = f"--ref {expression!r} is {type(value).__name__}, not a function."
         raise OptionError(fault, remedy="Write --ref 'lambda x: ...'.")
-    return Reference(expression, value)
+    return Candidate(expression, value)
 
 
 def _find_data(expression: str, names: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -20,7 +20,7 @@ from .expectation import FAULTS
 from .judging import add_speedups, measure_rows
 from .machine import Pressure, load_limits
 from .python_calls import prepare_function
-from .request import Arguments, Budget, Operands, Parameters, Reference, Request
+from .request import Arguments, Budget, Operands, Parameters, Request
 from .rounds import ROUNDS, Pace
 from .samples import count_elements, describe_inputs, parse_sizes, resize_arguments, sample_inputs
 
@@ -170,14 +170,14 @@ def make_request(
     )
 
 
-def _make_reference(reference: str | Callable[..., Any] | None, candidates: Sequence[Candidate]) -> Reference | None:
+def _make_reference(reference: str | Callable[..., Any] | None, candidates: Sequence[Candidate]) -> Candidate | None:
     functions = {one.label: one.function for one in candidates}
     if reference is None:
         return None
     if isinstance(reference, str) and reference in functions:
-        return Reference(reference, functions[reference])
+        return Candidate(reference, functions[reference])
     if callable(reference):
-        return Reference("", reference)
+        return Candidate("", reference)
     remedy = f"Pass a function that returns the expected results, or a label: {', '.join(functions)}."
     raise ComparisonError(f"The reference is {reference!r}, not a function.", remedy=remedy)
 

@@ -133,14 +133,6 @@ class Forms:
 
 
 @dataclass(frozen=True, eq=False)
-class Reference:
-    """The user's own expectation, on arrays or on scalars: one of the candidates if it has its label."""
-
-    label: str
-    function: Callable[..., Any]
-
-
-@dataclass(frozen=True, eq=False)
 class Threads:
     """``with use(n):`` sets the threads of a parallel ufunc; ``most`` is the number to show."""
 
@@ -182,8 +174,9 @@ class Request:
     inputs : Operands, Parameters or Arguments
     forms : Forms
         Without any, a loop that calls the ufunc for each element is timed, and nothing can be checked.
-    reference : Reference
-        Goes before the forms.
+    reference : Candidate
+        The user's own expectation, on arrays or on scalars, in place of the forms: one of the candidates if it has
+        the label of one.
     tolerance : float
         See `compare_results`.
     threads : Threads
@@ -203,7 +196,7 @@ class Request:
     candidates: Sequence[Candidate]
     inputs: Operands | Parameters | Arguments
     forms: Forms = Forms()
-    reference: Reference | None = None
+    reference: Candidate | None = None
     tolerance: float | None = None
     threads: Threads | None = None
     on_device: Callable[[Sequence[NDArray[Any]]], Sequence[Row]] | None = None

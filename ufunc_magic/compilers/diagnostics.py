@@ -114,15 +114,8 @@ def _translated(diagnostic: Diagnostic, text: str, name: str, cell: str, places:
     if diagnostic.file == GENERATED and not text.startswith(GENERATED):
         verbatim = 0 < diagnostic.line <= len(places) and places[diagnostic.line - 1] < 0
         diagnostic = place(diagnostic, places=places, name=name, cell=cell)
-    elif diagnostic.file not in ("", name, GENERATED) and diagnostic.severity == "warning":
-        return diagnostic if is_news(diagnostic, name=name, verbatim=False) else None
-    if (
-        diagnostic.file == name
-        and diagnostic.severity == "warning"
-        and not is_news(diagnostic, name=name, verbatim=verbatim)
-    ):
-        return None
-    return diagnostic
+    judged = diagnostic.severity == "warning" and diagnostic.file not in ("", GENERATED)
+    return None if judged and not is_news(diagnostic, name=name, verbatim=verbatim) else diagnostic
 
 
 def _advice(message: str, *, line: str = "") -> str:

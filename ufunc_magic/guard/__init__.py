@@ -5,7 +5,7 @@ raises `CellCrashed`.
 
 ===============  ======================================================================================
 `trial`          runs every loop in the helper process and decides which functions are bound
-`trial_inputs`   chooses the values; `palette` takes values from a function's text
+`trial_inputs`   chooses the values, also from a function's text
 `messages`       describes a crash
 `sanitize`       repeats the trial in a build with sanitizers
 `sandbox`        sends every call of a function to another process

@@ -22,6 +22,7 @@ from ..model import (
     OptionError,
     Options,
     ParseError,
+    SaveError,
     UfuncMagicError,
     make_options,
     refuse,
@@ -418,10 +419,12 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         except OptionError as error:
             raise UsageError(str(error)) from None
 
-    def _parse(self, line: str, table: option_line.Table, magic: str) -> dict[str, Any] | None:
+    def _parse(
+        self, line: str, table: option_line.Table, magic: str, *, others: list[str] | None = None
+    ) -> dict[str, Any] | None:
         """The options on the line; None after showing help, if the line asks for it."""
         try:
-            values = option_line.parse(line, table)
+            values = option_line.parse(line, table, others=others)
         except OptionError as error:
             raise UsageError(str(error)) from None
         if "help" in values:
@@ -500,16 +503,28 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         -------
         {options}
         """
-        from .save_line import saved
-
-        assert self.shell is not None
-        try:
-            module = saved(line, names=self.shell.user_ns, last=self._last)
-        except OptionError as error:
-            raise UsageError(str(error)) from None
-        if module is None:
+        words: list[str] = []
+        options = self._parse(line, option_line.SAVE, "%ufunc_save", others=words)
+        if options is None:
+            return None
+        if not words and options:
+            raise UsageError("%ufunc_save needs a name for the module.\nWrite %ufunc_save fastmath")
+        if not words:
             self._show_help("%ufunc_save")
-        return module
+            return None
+        assert self.shell is not None
+        (path, *names), defined = words, self.shell.user_ns
+        if not names and isinstance(self._last, str):
+            raise SaveError(self._last, remedy=f"Name the functions to save: %ufunc_save {path} f g")
+        for name in names:
+            if name not in defined:
+                raise SaveError(
+                    f"{name!r} is not defined in this notebook.", remedy="Run the cell that defines it first."
+                )
+        from ..api import save_module
+
+        functions = {name: defined[name] for name in names} if names else self._last
+        return save_module(functions, path, force="force" in options, source_only="source_only" in options)
 
     @line_magic
     @_insert_options(option_line.CONFIG)

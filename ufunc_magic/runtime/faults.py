@@ -25,14 +25,9 @@ class _Fault(ctypes.Structure):
     """``Fault`` of ``templates/containment.h``."""
 
     _fields_ = (
-        ("kind", ctypes.c_int),
-        ("code", ctypes.c_int),
-        ("line", ctypes.c_int),
-        ("access", ctypes.c_int),
+        *((name, ctypes.c_int) for name in ("kind", "code", "line", "access")),
         ("address", ctypes.c_size_t),
-        ("text", ctypes.c_char_p),
-        ("file", ctypes.c_char_p),
-        ("function", ctypes.c_char_p),
+        *((name, ctypes.c_char_p) for name in ("text", "file", "function")),
     )
 
 
@@ -41,9 +36,7 @@ class _Leaf(ctypes.Structure):
 
     _fields_ = (
         ("operand", ctypes.c_short),
-        ("count", ctypes.c_int),
-        ("offset", ctypes.c_int),
-        ("type", ctypes.c_int),
+        *((name, ctypes.c_int) for name in ("count", "offset", "type")),
         ("name", ctypes.c_char_p),
     )
 
@@ -58,10 +51,8 @@ class _Report(ctypes.Structure):
         ("values", ctypes.POINTER(ctypes.c_void_p)),
         ("cores", ctypes.POINTER(ctypes.c_short)),
         ("sizes", ctypes.POINTER(ctypes.c_ssize_t)),
-        ("element", ctypes.c_ssize_t),
-        ("total", ctypes.c_ssize_t),
-        ("nin", ctypes.c_int),
-        ("leaf_count", ctypes.c_int),
+        *((name, ctypes.c_ssize_t) for name in ("element", "total")),
+        *((name, ctypes.c_int) for name in ("nin", "leaf_count")),
         ("leaves", ctypes.POINTER(_Leaf)),
     )
 

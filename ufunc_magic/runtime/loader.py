@@ -29,13 +29,8 @@ _FORMATS = {"darwin": "mach-o", "win32": "pe", "cygwin": "pe"}
 class _Host(ctypes.Structure):
     """``__ufm_host`` of ``templates/driver.c``: how a loop reports an error to this Python."""
 
-    _fields_ = (
-        ("ensure", ctypes.c_void_p),
-        ("release", ctypes.c_void_p),
-        ("set_error", ctypes.c_void_p),
-        ("occurred", ctypes.c_void_p),
-        ("runtime_error", ctypes.c_void_p),
-        ("memory_error", ctypes.c_void_p),
+    _fields_ = tuple(
+        (name, ctypes.c_void_p) for name in "ensure release set_error occurred runtime_error memory_error".split()
     )
 
 

@@ -60,10 +60,7 @@ class Spec(ctypes.Structure):
 
     _fields_ = (
         ("name", ctypes.c_char_p),
-        ("nin", ctypes.c_int),
-        ("nout", ctypes.c_int),
-        ("casting", ctypes.c_int),
-        ("flags", ctypes.c_int),
+        *((name, ctypes.c_int) for name in ("nin", "nout", "casting", "flags")),
         ("dtypes", ctypes.c_void_p),
         ("slots", ctypes.POINTER(Slot)),
     )
@@ -73,19 +70,13 @@ class _Narrowing(ctypes.Structure):
     """``Narrowing`` of ``templates/narrowing.c``."""
 
     _fields_ = (
-        ("next", ctypes.c_void_p),
-        ("ufunc", ctypes.c_void_p),
-        ("loop", ctypes.c_void_p),
-        ("data", ctypes.c_void_p),
+        *((name, ctypes.c_void_p) for name in ("next", "ufunc", "loop", "data")),
         ("wide", ctypes.POINTER(ctypes.c_int)),
-        ("own", ctypes.POINTER(ctypes.c_ubyte)),
-        ("sources", ctypes.POINTER(ctypes.c_ubyte)),
+        *((name, ctypes.POINTER(ctypes.c_ubyte)) for name in ("own", "sources")),
         ("core_dims", ctypes.POINTER(ctypes.c_int)),
         ("cores", ctypes.POINTER(ctypes.c_short)),
         ("refusal", ctypes.POINTER(ctypes.c_char_p)),
-        ("nin", ctypes.c_int),
-        ("nout", ctypes.c_int),
-        ("dims", ctypes.c_int),
+        *((name, ctypes.c_int) for name in ("nin", "nout", "dims")),
     )
 
 
@@ -93,10 +84,7 @@ class _NarrowingHost(ctypes.Structure):
     """``NarrowingHost`` of ``templates/narrowing.c``."""
 
     _fields_ = (
-        ("format", ctypes.c_void_p),
-        ("overflow_error", ctypes.c_void_p),
-        ("type_error", ctypes.c_void_p),
-        ("value_error", ctypes.c_void_p),
+        *((name, ctypes.c_void_p) for name in ("format", "overflow_error", "type_error", "value_error")),
         ("type_number", ctypes.c_ssize_t),
     )
 

@@ -102,14 +102,10 @@ def pointer_capsule(address: int, *, owner: object) -> Any:
 class _DLTensor(ctypes.Structure):
     _fields_ = (
         ("data", ctypes.c_size_t),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
+        *((name, ctypes.c_int32) for name in ("device_type", "device_id", "ndim")),
+        *((name, ctypes.c_uint8) for name in ("code", "bits")),
         ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        *((name, ctypes.POINTER(ctypes.c_int64)) for name in ("shape", "strides")),
         ("byte_offset", ctypes.c_uint64),
     )
 
@@ -120,10 +116,8 @@ class _Managed(ctypes.Structure):
 
 class _Versioned(ctypes.Structure):
     _fields_ = (
-        ("major", ctypes.c_uint32),
-        ("minor", ctypes.c_uint32),
-        ("context", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p),
+        *((name, ctypes.c_uint32) for name in ("major", "minor")),
+        *((name, ctypes.c_void_p) for name in ("context", "deleter")),
         ("flags", ctypes.c_uint64),
         ("tensor", _DLTensor),
     )

@@ -93,8 +93,9 @@ def _parameters(value: Any, *, first: str = "") -> str:
         parameters = [*inspect.signature(value).parameters.values()]
     except (ValueError, TypeError):
         parameters = [inspect.Parameter("args", _VARIABLE), inspect.Parameter("keywords", _KEYWORDS)]
+    any_type, default = _Text("Any"), _Text("...")
     parameters = [
-        p.replace(annotation=_Any(), default=p.default if p.default is p.empty else _Default()) for p in parameters
+        p.replace(annotation=any_type, default=p.empty if p.default is p.empty else default) for p in parameters
     ]
     listed = str(inspect.Signature(parameters))[1:-1]
     return ", ".join(filter(None, (first, listed)))
@@ -103,14 +104,10 @@ def _parameters(value: Any, *, first: str = "") -> str:
 _VARIABLE, _KEYWORDS = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
 
 
-class _Default:
-    def __repr__(self) -> str:
-        return "..."
+class _Text(str):
+    """A text that a signature shows without quotes."""
 
-
-class _Any:
-    def __repr__(self) -> str:
-        return "Any"
+    __repr__ = str.__str__
 
 
 def _docstring(text: str | None, indent: str) -> list[str]:
