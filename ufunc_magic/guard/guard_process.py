@@ -117,11 +117,10 @@ def ask(request: dict[str, Any], descriptors: Sequence[int]) -> dict[str, Any]:
     """
     with _lock:
         try:
-            try:
+            with contextlib.suppress(OSError):
                 return get_helper(request.get("watch", "")).ask(request, descriptors)
-            except OSError:
-                stop()
-                return get_helper(request.get("watch", "")).ask(request, descriptors)
+            stop()
+            return get_helper(request.get("watch", "")).ask(request, descriptors)
         except BaseException:
             stop()
             raise
