@@ -27,13 +27,13 @@ from ..model import (
     UfuncMagicError,
 )
 from ..render import Bound, Comparison, Report, Row
-from ..runtime import Build, letters, operand_dtypes, ufunc_of
+from ..runtime import Build, count_processors, letters, operand_dtypes, ufunc_of
 from .agreement import compare_results
 from .candidates import Candidate, evaluate
 from .comparing import BUDGET_OF_SIZES, compare_request, make_groups
 from .elementwise import draw_inputs
 from .expectation import FAULTS
-from .loop_reports import LoopReports, count_processors
+from .loop_reports import LoopReports
 from .machine import Pressure, load_limits, revise_limits
 from .request import Arguments, Budget, Operands, Parameters, Progress, Request, Threads
 from .rivals import CompileCython, load_forms, make_rivals, parse_rivals

@@ -6,7 +6,6 @@ when a row needs its report.  A report that is late or cannot be had is missing 
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -24,11 +23,6 @@ if TYPE_CHECKING:
 
 #: Seconds that a measured table waits for the compiler; a later report is remembered for the next table.
 PATIENCE = 0.3
-
-
-def count_processors() -> int:
-    """The processors that this process may use, which cgroups and taskset make fewer than the machine's."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def recall_loop(function: object) -> LoopReport | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import itertools
-import os
 import platform
 import sys
 from collections.abc import Iterable, Iterator
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 
 from .. import store
 from ..model import CacheError, ToolchainError
-from ..runtime import cpu_features
+from ..runtime import count_processors, cpu_features
 from .description import describe
 from .discovery import find, find_all
 
@@ -108,8 +107,7 @@ def _machine() -> Iterator[Finding]:
     group = "Machine"
     yield Finding(group, "system", f"{platform.system()} {platform.release()} on {platform.machine()}")
     yield Finding(group, "C library", " ".join(platform.libc_ver()).strip() or "unknown")
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    yield Finding(group, "processors", str(processors))
+    yield Finding(group, "processors", str(count_processors()))
     yield Finding(group, "SIMD", simd_level())
     yield Finding(group, "Python", f"{platform.python_implementation()} {platform.python_version()}: {sys.executable}")
 

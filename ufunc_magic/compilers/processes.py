@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from .. import store
+from .. import runtime, store
 from ..model import ToolchainError, UfuncMagicError
 
 #: Seconds after which a compiler is taken to hang: far above any cell, templates and zig's first run included.
@@ -221,8 +221,7 @@ def run_jobs(folder: pathlib.Path, jobs: Sequence[Callable[[], Job]], done: Call
     They start compilers that work in ``folder``.  ``done`` is called with the place of each that has ended.  The first
     that fails, or an interrupt, ends all.
     """
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    pool = ThreadPoolExecutor(min(processors, len(jobs)), "ufunc_magic-compiler")
+    pool = ThreadPoolExecutor(min(runtime.count_processors(), len(jobs)), "ufunc_magic-compiler")
     try:
         with pool, end_on_error(folder):
             futures = {pool.submit(job): place for place, job in enumerate(jobs)}

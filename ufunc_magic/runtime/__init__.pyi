@@ -7,6 +7,7 @@ from .exception_codec import make_exception as make_exception
 from .loader import (
     Library as Library,
     check_handlers as check_handlers,
+    count_processors as count_processors,
     cpu_features as cpu_features,
     here as here,
     is_taken as is_taken,

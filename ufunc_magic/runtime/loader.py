@@ -202,6 +202,11 @@ def cpu_features() -> tuple[str, ...]:
     return _private.cpu_features()
 
 
+def count_processors() -> int:
+    """The processors that this process may use; cgroups and taskset may allow fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def check_target(target: Target) -> None:
     """Raise for code that cannot run here.
 
