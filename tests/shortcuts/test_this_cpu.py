@@ -14,7 +14,7 @@ import pytest
 
 import ufunc_magic as um
 from support import run_python
-from ufunc_magic import compilers
+from ufunc_magic import compilers, runtime
 from ufunc_magic.model import unpack
 from ufunc_magic.runtime import load
 from ufunc_magic.shortcuts import this_cpu, this_level
@@ -233,7 +233,7 @@ def test_another_thread_may_come_between_the_question_and_the_call() -> None:
 def test_the_child_of_a_fork_makes_it_itself() -> None:
     build = um.compile_c(new())
     read, write = os.pipe()
-    with this_cpu.one_at_a_time:  # as the thread of the parent would
+    with runtime.lock_of(this_cpu.LOCK):  # as the thread of the parent would
         if not (child := os.fork()):
             try:
                 os.write(write, unpack(um.dumps(build.odd))[0].target.level.encode())

@@ -8,13 +8,12 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import codegen, compilers, store
+from .. import codegen, compilers, runtime, store
 from .helper.wire import receive, send
 
 #: The program of the helper.  It removes its own modules, so that a cell cannot import them by mistake.
@@ -95,14 +94,14 @@ class GuardProcess:
             self.process.wait()
 
 
-_lock = threading.RLock()
+_LOCK = "guard process"
 _helper: GuardProcess | None = None
 
 
 def get_helper(watch: str = "") -> GuardProcess:
     """Return this process's helper; start one if there is none."""
     global _helper
-    with _lock:
+    with runtime.lock_of(_LOCK):
         if _helper is not None and (_helper.owner != os.getpid() or _helper.process.poll() is not None):
             stop()
         if _helper is None:
@@ -115,7 +114,7 @@ def ask(request: dict[str, Any], descriptors: Sequence[int]) -> dict[str, Any]:
 
     An interrupt ends the helper and the code that it is running.
     """
-    with _lock:
+    with runtime.lock_of(_LOCK):
         try:
             with contextlib.suppress(OSError):
                 return get_helper(request.get("watch", "")).ask(request, descriptors)
@@ -129,7 +128,7 @@ def ask(request: dict[str, Any], descriptors: Sequence[int]) -> dict[str, Any]:
 def stop() -> None:
     """End this process's helper; the next cell starts another."""
     global _helper
-    with _lock:
+    with runtime.lock_of(_LOCK):
         helper, _helper = _helper, None
         if helper is not None:
             with contextlib.suppress(OSError):
@@ -137,9 +136,8 @@ def stop() -> None:
 
 
 def _reset_after_fork() -> None:
-    """Reset the state in a child: a lock that another thread of the parent held would never be released."""
-    global _lock, _helper
-    _lock = threading.RLock()
+    """Reset the state in a child."""
+    global _helper
     if _helper is not None:
         # The child's copy of the link; the process belongs to the parent.
         _helper.link.close()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -13,6 +11,9 @@ from pathlib import Path
 
 from .. import runtime, store
 from ..model import CompiledCell, ObjectCode, Options, TargetError, with_contract
+
+#: The name of the lock: one thread at a time makes a portable object.
+LOCK = "portable object"
 
 #: What a CPU of each of the x86-64 psABI's levels has beside the level below, as Linux calls it.
 _LEVELS = {
@@ -81,7 +82,7 @@ class Portable:
         ToolchainError, CompileError, LinkError, CacheError
             If the compiler that made the first object cannot make this one.
         """
-        with one_at_a_time:
+        with runtime.lock_of(LOCK):
             entries = store.default()
             hit = None if self.options.force else entries.find(self.key)
             stored = stored_cell(hit[0]) if hit else None
@@ -102,16 +103,3 @@ class Portable:
                 )
                 stored = CompiledCell.from_record(entry.record, entry.code, code_digest=entry.digest)
             return stored.object_code
-
-
-one_at_a_time = threading.Lock()
-
-
-def _renew_lock() -> None:
-    """In the child of a fork: a thread of the parent may hold it."""
-    global one_at_a_time
-    one_at_a_time = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)

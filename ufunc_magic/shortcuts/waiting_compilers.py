@@ -15,7 +15,7 @@ import threading
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .. import store
+from .. import runtime, store
 from ..compilers import Process, end_process, start_process
 from ..model import ToolchainError
 from .switch import is_plain
@@ -68,7 +68,7 @@ class _Waiting(NamedTuple):
         return self.process.poll() is None and self.around == _around() and self.ahead == (*ahead,)[: len(self.ahead)]
 
 
-_lock = threading.Lock()
+_LOCK = "waiting compilers"
 waiting: dict[_Command, _Waiting] = {}
 #: The lines that may be read ahead, by the commands that ran last, the latest at the end.
 _wishes: dict[_Command, tuple[str, ...]] = {}
@@ -90,7 +90,7 @@ def take_compiler(command: Sequence[str], folder: pathlib.Path, ahead: Sequence[
     if ahead is None or command[-1] != "-":
         return None
     general = tuple(word.replace(str(folder), "{folder}") for word in command)
-    with _lock:
+    with runtime.lock_of(_LOCK):
         _wishes.pop(general, None)
         _wishes[general] = tuple(ahead)
         compiler = waiting.pop(general, None)
@@ -105,7 +105,7 @@ def start_waiting(*, recalled: bool = False) -> None:
     global _timer
     if is_plain():
         return
-    with _lock:
+    with runtime.lock_of(_LOCK):
         cache = store.default()
         if recalled and not _wishes:
             _wishes.update((tuple(command), tuple(ahead)) for command, ahead in cache.recall(_FACT) or ())
@@ -160,7 +160,7 @@ def _around() -> tuple[str, ...]:
 @atexit.register
 def dismiss_all() -> None:
     """End those that wait: cells like the last ones are not expected any more."""
-    with _lock:
+    with runtime.lock_of(_LOCK):
         _wishes.clear()
         while waiting:
             waiting.popitem()[1].end()
@@ -168,8 +168,6 @@ def dismiss_all() -> None:
 
 def _forget() -> None:
     """In the child of a fork: they are the parent's."""
-    global _lock
-    _lock = threading.Lock()
     while waiting:
         os.close(waiting.popitem()[1].report)
 
