@@ -279,7 +279,7 @@ def test_option_line_is_read_or_refused_whatever_it_holds(line: str) -> None:
     )
 )
 def test_spelled_options_read_back_as_the_same_options(given_options: dict[str, Any]) -> None:
-    line = " ".join(arguments.spelled(given_options))
+    line = " ".join(arguments.spell(given_options))
     assert make_options(arguments.parse(line)) == make_options(given_options)
 
 

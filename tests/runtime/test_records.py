@@ -318,11 +318,9 @@ def test_they_travel(c: Build) -> None:
     np.testing.assert_array_equal(c.add(chunks, chunks).compute(), c.add(a, a))
 
 
-def test_records_stand_in_the_header_only_where_there_are_some(c: Build) -> None:
+def test_records_come_back_from_the_header(c: Build) -> None:
     target = Target("elf", "linux", "x86_64")
     loops = (LoopCode(0, (12, 12)),)
-    number = FunctionCode("f", "ufunc", nin=1, nout=1, parameters=("x",), results=("result",), loops=loops)
-    assert b"records" not in ObjectCode(b"", target, (number,)).header
     read = ObjectCode.from_bytes(c.object_code.to_bytes())
     assert read == c.object_code
     assert {f.name: f.records for f in read.functions} == {f.name: f.records for f in c.object_code.functions}
