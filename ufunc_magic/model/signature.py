@@ -15,7 +15,7 @@ from typing import Literal, TypeVar
 
 T = TypeVar("T")
 
-#: NPY_VOID: the number of operands that are structures, which stand in no table of numbers.
+#: NPY_VOID: the type number of structures, which is in no table of numbers.
 RECORD = 20
 
 #: NPY_MAXARGS of NumPy 2: inputs and outputs of one ufunc together.
@@ -106,15 +106,15 @@ def core_size(dimension: str, sizes: Mapping[str, int]) -> int:
     ValueError
         If it is no sum, difference, product or ``//`` by a number of the names in ``sizes``.
     """
-    return _computed(dimension, sizes, int, lambda sign, a, b: _OPERATIONS[sign][0](a, b))
+    return _compute(dimension, sizes, int, lambda sign, a, b: _OPERATIONS[sign][0](a, b))
 
 
 def core_size_text(dimension: str, sizes: Mapping[str, str]) -> str:
     """The same in C, with a C expression for each name."""
-    return _computed(dimension, sizes, str, lambda sign, a, b: _OPERATIONS[sign][1].format(a, b))
+    return _compute(dimension, sizes, str, lambda sign, a, b: _OPERATIONS[sign][1].format(a, b))
 
 
-def _computed(
+def _compute(
     dimension: str,
     sizes: Mapping[str, T],
     number: Callable[[int], T],
@@ -189,7 +189,7 @@ class Parameter:
 
     @property
     def spelled(self) -> str:
-        """Its type in C, an array as a pointer; a value's ``const`` is its function's own matter."""
+        """Its type in C, an array as a pointer; without the ``const`` of a value."""
         if "(*)" in self.type:
             return self.type
         stars = "*" * (self.pointer + bool(self.shape))
@@ -294,7 +294,7 @@ class Unit:
     functions : tuple of Function
         In order of definition, static ones included, headers' own only when preprocessed.
     typedefs : dict
-        Name -> what it stands for, as written, resolved one step; arrays and pointers keep their
+        Name -> its meaning, as written, resolved one step; arrays and pointers keep their
         marks (``{"real": "double", "vec": "double [3]"}``).
     names : tuple of str
         Every identifier declared at file scope (functions, variables, tags, typedefs,
@@ -311,7 +311,7 @@ class Unit:
         Type names used in a function's interface that neither the cell nor the standard table
         defines: the reason to look at preprocessed text.
     prototypes : tuple of Function
-        What is declared without a body: in the cell itself, and of headers what it wraps.
+        Functions declared without a body: in the cell itself, and in headers those that it wraps.
     structs : dict
         Name -> (member, type) of each structure whose members are numbers.
     records : dict
@@ -340,10 +340,10 @@ class Unit:
 class Operand:
     """One operand of a ufunc.
 
-    ``index`` is the position of its C parameter, -1 for the return value; ``role`` "inout" stands
+    ``index`` is the position of its C parameter, -1 for the return value; ``role`` "inout" is
     in the inputs *and* in the outputs; ``type`` is the C spelling of one element as the cell writes
-    it; ``core`` the core dimensions (names or fixed sizes), ``()`` for a scalar; ``pointer`` says
-    that C takes its address; ``record`` has the members of a structure.
+    it; ``core`` the core dimensions (names or fixed sizes), ``()`` for a scalar; ``pointer``
+    means that C takes its address; ``record`` has the members of a structure.
     """
 
     name: str
