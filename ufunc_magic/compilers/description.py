@@ -1,4 +1,4 @@
-"""What a compiler reports about itself and its C library: queried once, then stored in the cache."""
+"""Describes a compiler and its C library, by the compiler's own report; queried once, then stored in the cache."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .processes import run_command
 
 #: Variables that add folders to a compiler's search for headers.
 SEARCH_VARIABLES = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH")
-#: What is preprocessed for the predefined macros and the C library's version.
+#: The text to preprocess for the predefined macros and the C library's version.
 _PROBE = "#if defined __has_include\n#if __has_include(<features.h>)\n#include <features.h>\n#endif\n#endif\n"
 
 _MACHINES = {
@@ -73,13 +73,13 @@ class Description:
 
     @property
     def knows_libmvec(self) -> bool:
-        """Whether clang may be told of libmvec: on aarch64 since 21, which calls all that glibc 2.40 has there."""
+        """Whether clang may use libmvec: on aarch64 since version 21, which calls all functions of glibc 2.40 there."""
         release = re.search(r"\bclang (\d+)", self.version)
         return self.machine == "x86_64" or ("pow" in self.libmvec and int(release[1] if release else 0) >= 21)
 
 
 def describe(toolchain: Toolchain) -> Description:
-    """What the compiler is, remembered by a name that changes with it and with libmvec.
+    """Describe the compiler; the description is remembered until the compiler or libmvec changes.
 
     Raises
     ------
@@ -166,7 +166,7 @@ _SYSTEM_FOLDERS = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib/x86_64-linu
 
 @functools.cache
 def libmvec_path() -> str:
-    """The libmvec beside the libm that this very process uses; ``""`` if there is none."""
+    """The libmvec in the folder of the libm that this process uses; ``""`` if there is none."""
     if not sys.platform.startswith("linux"):
         return ""
     try:

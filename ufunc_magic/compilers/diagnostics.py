@@ -21,7 +21,7 @@ GENERATED = "<ufunc_magic>"
 
 # Patterns are text, not compiled here: most cells compile, and importing this should cost nothing.
 
-#: What compilers call text that comes in by standard input, where no #line names it.
+#: Compilers' names for standard input, for text without a #line.
 _UNNAMED = r"<stdin>$|-$|<ufunc_magic>$|<built-in>$|<command.line>$|.*-stdin\.c(?:pp)?$"
 
 #: Source lines longer than this are shown from the start only, or not at all.
@@ -76,7 +76,7 @@ def read_compiler(output: str, *, name: str, cell: str, places: Sequence[int] | 
     -------
     tuple of Diagnostic
         Errors, then warnings, each followed by its notes.  Columns count characters.  Warnings about
-        generated code are left out; errors there say that they are.
+        generated code are left out; errors there have a hint about it.
     """
     lines = cell.split("\n")
     entries: list[_Entry] = []
@@ -134,9 +134,9 @@ def _diagnostic(text: str, name: str, lines: Sequence[str]) -> Diagnostic | None
         return Diagnostic("error", match["message"], hint=_advice(match["message"]))
     severity: Literal["error", "warning", "note"] = "error"
     if match["severity"].lower() in ("warning", "note"):
-        # What a cell says itself: clang calls it a warning, gcc a note, which would be one on something else.
-        says = match["message"].startswith("'#pragma message")
-        severity = "note" if match["severity"] == "note" and not says else "warning"
+        # The cell's own message: clang prints a warning, gcc a note, which would belong to another message.
+        is_message = match["message"].startswith("'#pragma message")
+        severity = "note" if match["severity"] == "note" and not is_message else "warning"
     option = (match["option"] or "").rpartition(",")[2].replace("-Werror=", "-W")
     file = GENERATED if re.match(_UNNAMED, match["file"]) else match["file"]
     line, column, shown = int(match["line"] or 0), int(match["column"] or 0), ""
@@ -176,7 +176,7 @@ def _readable(text: str) -> str:
 def _of_macro(entries: Iterable[_Entry], diagnostic: Diagnostic) -> bool:
     """Whether it follows from an error in a macro's use that its name is unknown.
 
-    That tells where the use is that does not end: gcc reports it where the text does.
+    That message has the place of the use that does not end; gcc reports the end of the text.
     """
     unknown = unknown_name(diagnostic.message)
     for entry in entries:
@@ -195,10 +195,10 @@ def _attach(entry: _Entry, note: Diagnostic, name: str) -> None:
             entry.head = replace(head, hint=f"Add #include <{match[1]}> at the top of the cell.")
     elif match := re.match(_EXPANSION, note.message):
         if head.file == GENERATED and note.file == name:
-            # A name that --types renames is a macro of ours: the place meant is where the cell uses it.
+            # A name that --types renames is one of our macros: the right place is where the cell uses it.
             entry.head = replace(note, severity=head.severity, message=head.message, option=head.option, hint=head.hint)
         elif head.file == name and note.file == name and note.line != head.line:
-            # Of a chain of macros the last note is the place that the user wrote.
+            # In a chain of macros, the last note has the place that the user wrote.
             entry.notes = [n for n in entry.notes if not n.message.startswith("through macro")]
             macro = f" {match['macro']}" if match["macro"] else ""
             entry.notes.append(replace(note, message=f"through macro{macro}"))
@@ -221,7 +221,7 @@ def _flatten(entries: Iterable[_Entry], name: str, lines: Sequence[str]) -> tupl
         place = (head.file, head.line, head.column)
         if head.severity == "warning" and (head.file in ("", GENERATED) or place in errors_at):
             continue
-        # What a parser says of the rest of a line that it has not understood, such as `retrun sin(x);`.
+        # Messages of the parser on the rest of a line that it could not read, such as `retrun sin(x);`.
         echo = place[:2] in lines_with_errors and bool(re.match(_ECHO, head.message))
         # C declares by itself what it does not know.
         echo |= any(
@@ -246,7 +246,7 @@ def _flatten(entries: Iterable[_Entry], name: str, lines: Sequence[str]) -> tupl
     return tuple(d for group in remaining.values() for d in group)
 
 
-#: What to do about an error in generated text.
+#: The hint for an error in generated text.
 OURS = (
     "The error is in the code that ufunc_magic generates around the cell: a type or a macro of the cell "
     "conflicts with it. If your code looks correct, please report this."
@@ -336,8 +336,8 @@ def _code_of(cell: str) -> str:
     """A cell of C or of Cython with spaces for its comments and strings."""
     cython = re.search(r"^\s*(?:cp?def|def|cimport)\b", cell, re.M)
     comment = r"#[^\n]*" if cython else r"/\*.*?(?:\*/|\Z)|//[^\n]*"
-    beside = re.compile(rf"{comment}|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.S)
-    return beside.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), cell)
+    ignored = re.compile(rf"{comment}|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.S)
+    return ignored.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), cell)
 
 
 def _placed(symbol: str, message: str, hint: str, name: str, cell: str, code: str, place: int) -> Diagnostic:

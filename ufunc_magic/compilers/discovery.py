@@ -49,7 +49,7 @@ class Toolchain:
     origin: str
 
     def identity(self) -> tuple[str, ...]:
-        """What changes when the compiler does, for cache keys; read without running it."""
+        """Values that change when the compiler changes, for cache keys; read without running it."""
         return (self.kind, self.path, str(self.size), str(self.mtime_ns), str(self.cplus), *self.command)
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ def find(*, cplus: bool = False, environ: Mapping[str, str] | None = None) -> To
 
 
 def find_all(*, cplus: bool = False, environ: Mapping[str, str] | None = None) -> tuple[Toolchain, ...]:
-    """Every compiler that `find` knows of, the one it would take first; empty where there is none."""
+    """Every compiler that `find` knows, its choice first; empty if there is none."""
     environ = os.environ if environ is None else environ
     chosen = None
     with contextlib.suppress(ToolchainError):
@@ -219,7 +219,7 @@ def base_flags(toolchain: Toolchain, *, environ: Mapping[str, str] | None = None
         flags += ["-fstack-clash-protection"]
     flags += ["-Wall", "-Werror=return-type" if cplus else "-Werror=implicit-function-declaration"]
     if toolchain.kind == "zig":
-        # zig compiles for the CPU it runs on, and traps undefined behaviour, unless told otherwise.
+        # zig compiles for the CPU it runs on, and traps undefined behaviour, by default.
         # Its optimized builds have no assert().
         flags += ["-mcpu=baseline", "-fno-sanitize=undefined", "-UNDEBUG"]
     if toolchain.kind != "gcc":
@@ -229,7 +229,7 @@ def base_flags(toolchain: Toolchain, *, environ: Mapping[str, str] | None = None
 
 
 def base_link(toolchain: Toolchain, *, environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Linker options that every unit needs, to stand after the cell's own libraries."""
+    """Linker options that every unit needs, after the cell's own libraries."""
     environ = os.environ if environ is None else environ
     # Without -z defs a missing symbol shows only when the object is opened.
     defs: tuple[str, ...] = ("-Wl,-z,defs",) if sys.platform.startswith("linux") else ()
@@ -249,7 +249,7 @@ def base_link(toolchain: Toolchain, *, environ: Mapping[str, str] | None = None)
 
 
 def language_flags(toolchain: Toolchain) -> tuple[str, ...]:
-    """What says the language of a source that comes in by standard input."""
+    """Options that give the language of a source on standard input."""
     return ("-x", "c++" if toolchain.cplus else "c", "-")
 
 

@@ -24,7 +24,7 @@ PACKAGES = {
     "cython": "for %%cython_ufunc",
     "numba": "for comparisons, and for um.from_numba",
 }
-#: Groups of a diagnosis in their order; those of languages stand before the cache.
+#: The last groups of a diagnosis, after those of languages.
 _LAST = "Cache", "Packages"
 
 
@@ -41,7 +41,7 @@ class Finding:
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis:
-    """What `diagnose` found, shown as text."""
+    """The findings of `diagnose`, shown as text."""
 
     findings: tuple[Finding, ...]
 
@@ -65,14 +65,14 @@ _MARKS = {None: " ", True: "+", False: "!"}
 
 
 def diagnose(more: Iterable[Finding] = ()) -> Diagnosis:
-    """Look at compilers, processor, cache and packages: what ``%ufunc_doctor`` shows.
+    """Examine compilers, processor, cache and packages, for ``%ufunc_doctor``.
 
-    Compilers are asked for their versions, once each per version of theirs.
+    Each compiler is run once to describe it.
 
     Parameters
     ----------
     more : iterable of Finding
-        What languages have to add.
+        Findings of the languages.
     """
     findings = [*_compilers(cplus=False), *_compilers(cplus=True), *_machine(), *_cache(), *_packages(), *more]
     return Diagnosis(tuple(sorted(findings, key=lambda f: _LAST.index(f.group) if f.group in _LAST else -1)))
@@ -113,7 +113,7 @@ def _machine() -> Iterator[Finding]:
 
 
 def simd_level() -> str:
-    """What the processor can do, as NumPy sees it: ``"x86-64-v4 (AVX-512)"``, ``"aarch64 (NEON)"``."""
+    """The SIMD level of the processor, as NumPy detects it: ``"x86-64-v4 (AVX-512)"``, ``"aarch64 (NEON)"``."""
     features = frozenset(cpu_features())
     if platform.machine().lower() not in ("x86_64", "amd64"):
         units = [name for name in ("sve", "neon", "asimd", "vsx", "vx", "rvv", "lsx") if name in features]

@@ -113,13 +113,13 @@ _NO_FILE = r"([^ :']+): No such file or directory|'([^']+)' file not found"
 
 
 def unknown_name(message: str) -> str:
-    """The name that a compiler's ``message`` says it does not know, or ``""``."""
+    """The unknown name in a compiler's ``message``, or ``""``."""
     match = re.search(_UNKNOWN, message)
     return match[1] or match[2] if match else ""
 
 
 def missing_file(message: str) -> str:
-    """The header that a compiler's ``message`` says is not there, or ``""``."""
+    """The missing header in a compiler's ``message``, or ``""``."""
     match = re.search(_NO_FILE, message)
     return match[1] or match[2] if match else ""
 
@@ -131,7 +131,7 @@ _NOT_IN_STD = (
 
 
 def _of_std(message: str) -> str:
-    """What C++ code needs for a name of namespace ``std`` that is not there."""
+    """The advice for a missing name of namespace ``std``."""
     if match := re.search(_NOT_IN_STD, message):
         name = match[1] or match[2]
         header = _OF_STD.get(name) or re.sub(r"^(\w+)\.h$", r"c\1", header_of(name)).replace("ccomplex", "complex")
@@ -171,7 +171,7 @@ def _no_header(name: str) -> str:
 _POWER = "C has no ** operator. Write pow(x, y)."
 _TWICE = "rename one of them, or compile them as C++ overloads with -+"
 #: Pattern of a message, text in its line -> advice, with the groups of the pattern in braces; the first that matches.
-#: What a message itself says plainly ("missing terminating quote") has none.
+#: Messages that are clear by themselves ("missing terminating quote") have none.
 _ADVICE: tuple[tuple[str, str, str], ...] = (
     (r"before '%' token", "%", "A line that starts with % is an IPython command. Remove it from the cell."),
     (r"before ':' token", "):", "The colon is Python syntax. In C, enclose the body of a function in { }."),
@@ -207,7 +207,7 @@ _ADVICE: tuple[tuple[str, str, str], ...] = (
 
 
 def advise(message: str, *, line: str = "") -> str:
-    """What to do about a compiler's ``message`` on a ``line``, or ``""`` where only the message itself can tell."""
+    """The advice for a compiler's ``message`` on a ``line``, or ``""`` for a message that needs none."""
     if advice := _of_std(message):
         return advice
     if (name := unknown_name(message)) and (advice := _unknown(name, message)):
@@ -238,7 +238,7 @@ _CYTHON_ADVICE: tuple[tuple[str, str, str], ...] = (
 
 
 def advise_in_cython(message: str) -> str:
-    """What to do in a Cython cell about a C compiler's ``message``."""
+    """The advice for a C compiler's ``message`` in a Cython cell."""
     if header := missing_file(message):
         return _no_header(header) if "." in header else "This is a C++ header. Compile the cell with -+"
     if word := unknown_name(message):

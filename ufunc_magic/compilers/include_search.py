@@ -24,7 +24,7 @@ _FILE_OPTIONS = ("-include", "-imacros")
 
 #: A name after a directive; where a macro has the name, its first letter.
 _NAME = r"[ \t]*(?:\"([^\"\n\0]+)\"|<([^>\n\0]+)>|(\S))"
-#: Directives have several spellings, so the word alone counts, in prose too.  That only adds candidates.
+#: Directives have several spellings, so only the word counts, even in prose, which only adds candidates.
 _INCLUDE = re.compile(rf"\b(?:include|include_next|import|embed)\b{_NAME}")
 #: Lookups that no compiler reports: of the preprocessor for no file, and of the assembler.
 _UNREPORTED = re.compile(rf"(?:__has_(?:include|embed)\w*[ \t]*\(|\.inc(?:bin|lude)[ \t]+\\?){_NAME}")
@@ -71,7 +71,7 @@ class SearchPath:
 
 
 def search_path(arguments: Iterable[str], *, environ: Mapping[str, str] | None = None) -> SearchPath:
-    """What a compiler's arguments and environment add to its search.
+    """The folders and files that a compiler's arguments and environment add to its search.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class _Lookups:
 
     @property
     def others(self) -> tuple[str, ...]:
-        """What paths begin with that are not the user's."""
+        """Beginnings of paths that are not the user's."""
         return (*self.compilers, *self.ignored)
 
     def follow(self, place: str, text: str) -> list[str]:
@@ -213,7 +213,7 @@ class _Lookups:
         text = _SPLICE.sub("", text)
         paths = list[str]()
         for quoted, angled, computed in _INCLUDE.findall(text):
-            # Of a name that a macro has the compiler reports the file.
+            # If a macro gives the name, the compiler reports the file.
             names = (
                 [name for path in self.files for name in self._names(path, place)] if computed else [quoted or angled]
             )
@@ -248,7 +248,7 @@ class _Lookups:
             self._note(_absolute(name, folder) for folder in self.search.folders for name in names)
 
     def result(self) -> FilesRead:
-        """What was found and what was not."""
+        """The files that were found, and the paths that were not."""
         here, files = working_folder(), tuple(self.files)
         bound = self.bound or any(path.startswith(os.path.join(here, "")) for path in (*files, *self.candidates))
         absent = tuple(self.candidates)
@@ -266,12 +266,12 @@ class _Lookups:
 
 def _absolute(path: str, folder: str) -> str:
     path = os.path.join(folder, path)
-    # ``..`` behind a symbolic link is another folder than the text says.
+    # ``..`` after a symbolic link is another folder than in the text.
     return os.path.realpath(path) if os.pardir in path.split(os.sep) else os.path.normpath(path)
 
 
 def _starts(folders: Iterable[str]) -> tuple[str, ...]:
-    """What paths in ``folders`` begin with, symbolic links followed or not."""
+    """Beginnings of paths in ``folders``, with symbolic links followed and not followed."""
     spelled = (path for folder in folders for path in (os.path.normpath(folder), os.path.realpath(folder)))
     return tuple(dict.fromkeys(os.path.join(path, "") for path in spelled))
 

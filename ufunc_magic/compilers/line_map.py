@@ -40,7 +40,7 @@ def places(text: str, *, module: str, name: str = "", cell: str = "") -> Sequenc
         Element ``n`` is for line ``n + 1``.  0 where a line is for none of the cell's; negative where it is a
         line of C that the cell holds itself, so that the compiler's columns hold.
     """
-    # Most cells compile without a word, and ten thousand lines take 15 ms.
+    # Most cells compile without a message, and ten thousand lines take 15 ms.
     return _Places(lambda: _places(text, module, name, cell))
 
 
@@ -94,13 +94,13 @@ def _marked(lines: Sequence[str], files: Set[str]) -> list[int]:
 # ------------------------------------------------------------------------------------------ messages
 
 _MANGLED = r"__pyx_(?P<kind>f|pf|pw|v|t|e|k|obj|opt_args|vtabstruct|mdef|api_f)_(?P<rest>\w+)"
-#: Warnings that speak of what the cell says, not of how Cython says it in C.
+#: Warnings about the cell's text, not about the C that Cython writes.
 _OF_THE_CELL = (
     r"-W(?:div-by-zero|division-by-zero|array-bounds|infinite-recursion|incompatible-pointer-types|int-conversion|"
     r"uninitialized|overflow|shift-count-overflow|shift-count-negative|implicit-function-declaration|cpp|#warnings)"
 )
 _INSTALLED = r"(?:^|[\\/])(?:numpy|python[\d.]*t?|Python\.framework|site-packages|dist-packages|torch)[\\/]"
-#: Cython's and Python's own names, which are nobody's but theirs.
+#: Cython's and Python's own names.
 _THEIRS = r"__[Pp]yx|PyObject|\b_?Py_|a value of this line"
 _QUOTED = r"'(?:[^']*?[^\w'])?(?P<name>\w+)(?:\([^']*\))?'"
 

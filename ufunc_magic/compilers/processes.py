@@ -31,7 +31,7 @@ Job = TypeVar("Job")
 
 #: Bytes of messages that are read, from the start and from the end: twenty errors of templates are less.
 _MOST_WORDS = 1 << 19
-#: What would move a terminal's cursor, in a message that is none.
+#: Control characters, which would move a terminal's cursor.
 _NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffd]+")
 #: A compiler that has been started.
 Process = subprocess.Popen[bytes]
@@ -240,7 +240,7 @@ def run_jobs(folder: pathlib.Path, jobs: Sequence[Callable[[], Job]], done: Call
 
 
 def describe_progress() -> str:
-    """What is known of the compilers under way: ``"40 of 100 functions"``, or ``""``."""
+    """Describe how far the running compilers are: ``"40 of 100 functions"``, or ``""``."""
     if parts := list(work.progress.values()):
         ready, count = map(sum, zip(*parts, strict=True))
         return f"{ready:.0f} of {count} functions"
@@ -275,7 +275,7 @@ def count_functions(folder: pathlib.Path, count: int) -> Iterator[Callable[[floa
 
 
 def read_output(command: Sequence[str]) -> str:
-    """What a compiler prints on standard output when asked about itself; ``""`` where it fails."""
+    """The standard output of a compiler's command; ``""`` if it fails."""
     done = run_command(command, "")
     return "" if done.status else done.output
 
@@ -339,14 +339,14 @@ def end_on_error(folder: pathlib.Path) -> Iterator[None]:
     try:
         yield
     except BaseException as fault:
-        # What a compiler refused may be tried in another way, there; what was interrupted is over.
+        # After an error, another attempt may follow in the folder; after an interrupt, none.
         work.end_folder(folder, and_later=not isinstance(fault, Exception))
         raise
 
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """An interrupt inside comes at the end: a process must not be started and lost, or be left half ended."""
+    """Delay interrupts to the end of the block, so that no process is lost or half ended."""
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield
@@ -382,7 +382,7 @@ def end_process(process: Process) -> None:
 def _environment(command: Sequence[str], folder: pathlib.Path | None) -> dict[str, str]:
     environment = {**os.environ, "LC_ALL": "C"}
     if folder:
-        # What a killed compiler leaves behind goes away with the folder.
+        # The files of a killed compiler are removed with the folder.
         environment["TMPDIR"] = environment["ZIG_LOCAL_CACHE_DIR"] = str(folder)
     if any(os.path.basename(word).startswith("zig") for word in command[:2]):
         # It builds a runtime once, of 70 MB.

@@ -221,7 +221,7 @@ def continue_lto(
     return origin.read(done.messages)
 
 
-#: What gcc finds while it optimises, and -Wall means only while it reads.
+#: Warnings that gcc finds while it optimises, for which -Wall is not enough there.
 _OF_WALL = ("-Warray-bounds", "-Wuninitialized", "-Wmaybe-uninitialized", "-Wrestrict")
 
 
@@ -251,7 +251,7 @@ def _is_foreign(path: str, toolchain: Toolchain) -> bool:
 
 
 def _check_output(done: Done, output: pathlib.Path, flags: Sequence[str]) -> None:
-    """Raise where a compiler has done nothing, and said that all is well."""
+    """Raise for a compiler that reports success but writes no output."""
     if "-fsyntax-only" not in flags and not output.exists():
         raise ToolchainError(
             f"{shlex.join(done.command[:1])} succeeded, but wrote no {output.name}.",

@@ -1,8 +1,8 @@
 """Runs the programs that a command of a compiler's driver would start, without the driver.
 
 ``gcc`` and ``clang`` compile nothing themselves: they start a compiler, an assembler and a linker, gcc the last one by
-way of another program, and with a plugin that only link-time optimisation needs.  ``-###`` prints what they would
-start.  That is asked once for each set of options, and remembered in the cache.
+way of another program, and with a plugin that only link-time optimisation needs.  ``-###`` prints the
+commands.  They are read once for each set of options, and remembered in the cache.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ def run_programs(
 ) -> Done:
     """Run the programs that a driver's command would start, the first one by a compiler that waits if there is one.
 
-    Where only the driver will do, or the programs fail without clear words, it runs.
+    The driver runs if only the driver can do it, or if the programs fail without a clear message.
 
     Parameters
     ----------
     toolchain, command, text, folder
         As for `ufunc_magic.compilers.run_driver`.
     ahead : sequence of str
-        Lines that ``text`` may be compiled behind without a difference, as includes are that it has itself before all
-        else: a compiler that waits has read them.  None where none may have.
+        Lines that may be compiled before ``text`` without a difference, such as its own first includes: a waiting
+        compiler has read them.  None if no compiler may have read anything.
     """
     programs = () if is_plain() else list_programs(toolchain, command, folder)
     if not programs:
@@ -61,14 +61,14 @@ def run_programs(
     if not done.status:
         return done
     if len(programs) > 1 and done.command == programs[-1] and "-c" not in command:
-        # Libraries' stand-ins lack something: the driver finds it in the libraries, or reports it better.
+        # A stand-in lacks a symbol: the driver finds it in the library, or reports it better.
         output = programs[-2][programs[-2].index("-o") + 1]
         linked = run_driver(toolchain, _link_command(toolchain, command, output), "", folder)
         return replace(linked, before=done.before)
     return done if _CLEAR.search(done.messages) and done.status == 1 else run_driver(toolchain, command, text, folder)
 
 
-#: An error on a line, by which a compiler without its driver has said what is wrong.
+#: An error with a line: the driver's report would not be better.
 _CLEAR = re.compile(r"\d: (fatal )?error: ")
 
 
@@ -178,9 +178,9 @@ def _drop_plugin(words: Sequence[str]) -> list[str]:
 
 
 def _drop_start_files(words: Sequence[str], folder: pathlib.Path) -> Sequence[str]:
-    """A linker's command for objects of ours without what calls destructors of C++, and opens slower than they.
+    """A linker's command for our objects without the start files, which call destructors of C++ and open slowly.
 
-    What needs it, as ``atexit`` does, asks for ``__dso_handle``, and does not link.
+    Code that needs them, such as ``atexit``, refers to ``__dso_handle``, and does not link.
     """
     start = ("crti.o", "crtn.o", "crtbeginS.o", "crtendS.o")
     less = [word for word in words if os.path.basename(word) not in start]

@@ -12,16 +12,16 @@ from ..compilers import Toolchain, is_launched, run_command
 from .switch import is_plain
 from .waiting_compilers import VARIABLES
 
-#: Of so many sets of headers, flags and compilers, those of the last ones stay: one takes 12 MB, in C++ 50.
+#: The number of sets of headers, flags and compilers to keep: one takes 12 MB, in C++ 50.
 MOST = 4
 _FOLDER = "headers"
 
 
 def include_precompiled(toolchain: Toolchain, text: str, *, flags: Sequence[str]) -> tuple[str, ...]:
-    """Flags with which a unit begins with the precompiled headers of ``text``; ``()`` where there are none.
+    """Flags by which a unit begins with the precompiled headers of ``text``; ``()`` if there are none.
 
-    gcc uses them where its flags are those of `precompile`, as far as they matter to the headers, and reads ``text``
-    where they are not.  That a header has changed is seen here, by its size and time.
+    gcc uses them if its flags equal those of `precompile`, as far as they matter to the headers; otherwise it reads
+    ``text``.  Headers that have changed are recognised by size and time.
     """
     if is_plain():
         return ()

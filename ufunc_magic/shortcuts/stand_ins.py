@@ -25,7 +25,7 @@ _NAMES = {
         r"(?!\w*(f\d+x?|l|_r)$|fm\w+(um|mag)|u?fromfp|total|[gs]etpay|canon|fe)[a-z]\w*|ceil|_ZGV[bden]N\w+|"
         r"__(fpclassify|signbit|isnan|isinf|finite)f?"
     ),
-    # What the driver of our loops uses, and then what cells do.
+    # Functions of the driver of our loops, then those that cells use.
     "c": (
         r"__errno_location|__tls_get_addr|__libc_single_threaded|clock(_gettime)?|fflush|free|[mc]alloc|realloc|mem(cpy|move|set|cmp|chr)|"
         r"v?[fsd]?n?printf|mmap|munmap|sig(action|altstack|procmask|longjmp|delset|fillset|emptyset)|syscall|write|"
@@ -53,7 +53,7 @@ _SYMBOL = re.compile(
 
 
 def use_stand_ins(toolchain: Toolchain, words: Sequence[str], folder: pathlib.Path) -> tuple[list[str], list[str]]:
-    """A linker's command with stand-ins for the C and C++ libraries, as far as they can be made.
+    """Replace the C and C++ libraries in a linker's command by stand-ins, as far as they can be made.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def use_stand_ins(toolchain: Toolchain, words: Sequence[str], folder: pathlib.Pa
     Returns
     -------
     words, files : list of str
-        The command; stand-ins and the libraries they stand for.
+        The command; the stand-ins and their libraries.
     """
     result, files = list(words), list[str]()
     for name, pattern in _NAMES.items():

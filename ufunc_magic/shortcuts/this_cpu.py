@@ -15,7 +15,7 @@ from ..model import CompiledCell, ObjectCode, Options, TargetError, with_contrac
 #: The name of the lock: one thread at a time makes a portable object.
 LOCK = "portable object"
 
-#: What a CPU of each of the x86-64 psABI's levels has beside the level below, as Linux calls it.
+#: Features of each x86-64 psABI level beyond the level below, in Linux's words.
 _LEVELS = {
     3: "avx avx2 bmi1 bmi2 f16c fma abm movbe xsave cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3",
     4: "avx512f avx512bw avx512cd avx512dq avx512vl",
@@ -40,14 +40,14 @@ def this_cpu_flags() -> tuple[str, ...]:
 
 
 def is_first(object_code: ObjectCode) -> bool:
-    """Whether it is for CPUs like this one, though nobody has asked for that."""
+    """Whether it is for CPUs like this one, without an option that asks for it."""
     if object_code.target.level == "baseline" or "arch" in object_code.options:
         return False
-    return object_code.language != "cython"  # which a comment of the cell asks for
+    return object_code.language != "cython"  # a comment of the cell asks for it
 
 
 def stored_cell(entry: store.Entry) -> CompiledCell | None:
-    """What a cache entry holds; None where the cell must be compiled: its record is unreadable, or another code's."""
+    """Read the cell of a cache entry; None if its record is unreadable, or belongs to other code."""
     try:
         return CompiledCell.from_record(entry.record, entry.code, code_digest=entry.digest)
     except TargetError:
@@ -61,11 +61,11 @@ class Portable:
     Attributes
     ----------
     key : str
-        What the cell is cached under.
+        The cell's key in the cache.
     compile : callable
-        As of the cell's language.
+        The compile function of the cell's language.
     cell : CompiledCell
-        What was made first, and tried out.
+        The cell of the first object, which was tried out.
     options : Options
     """
 

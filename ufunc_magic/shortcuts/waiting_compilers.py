@@ -1,7 +1,7 @@
 """Compilers that wait for the next cell: started in advance, with the first headers already read.
 
 Of the time that gcc takes for a formula a third goes by before its first line: the program starts, and <math.h> is
-read.  In a notebook nobody waits for that between two cells, in a program it goes by while the cell is read.  A
+read.  In a notebook this time passes between two cells, in a program while the cell is read.  A
 compiler that waits reads its standard input by an ``#include``.
 """
 
@@ -56,14 +56,14 @@ class _Waiting(NamedTuple):
             return file.read()
 
     def end(self) -> None:
-        """End the compiler, which nobody needs."""
+        """End the compiler."""
         end_process(self.process)
         os.close(self.report)
 
     def suits(self, ahead: Sequence[str]) -> bool:
         """Whether it would do the same if it were started now, for a cell that begins with the lines ``ahead``.
 
-        What it has read is not to be read in another order: some headers look whether others came before.
+        The lines that it has read must come first: some headers depend on those before.
         """
         return self.process.poll() is None and self.around == _around() and self.ahead == (*ahead,)[: len(self.ahead)]
 
@@ -76,7 +76,7 @@ _timer: threading.Timer | None = None
 
 
 def take_compiler(command: Sequence[str], folder: pathlib.Path, ahead: Sequence[str] | None) -> _Waiting | None:
-    """A compiler that runs ``command`` already, and waits for its input; None where there is none.
+    """Take the compiler that runs ``command`` already and waits for its input; None if there is none.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def take_compiler(command: Sequence[str], folder: pathlib.Path, ahead: Sequence[
     folder : pathlib.Path
         Where the command works.
     ahead : sequence of str
-        Lines that the source may be read behind without a difference; None for a source that must be read alone.
+        Lines that may be read before the source without a difference; None for a source that must be read alone.
     """
     if ahead is None or command[-1] != "-":
         return None
@@ -122,9 +122,9 @@ def start_waiting(*, recalled: bool = False) -> None:
 
 
 def _start(command: _Command, ahead: Sequence[str]) -> _Waiting | None:
-    """Have a compiler wait that reads ``ahead``, in place of the one with this command, or of the one too many.
+    """Start a compiler that reads ``ahead`` and waits; it replaces one with the same command, or the oldest.
 
-    That its pipes are closed ends it.
+    It ends when its pipes are closed.
     """
     if command in waiting:
         waiting.pop(command).end()
@@ -140,7 +140,7 @@ def _start(command: _Command, ahead: Sequence[str]) -> _Waiting | None:
             f"/dev/fd/{report}" if word.startswith("{folder}") and word.endswith(".d") else word for word in command
         ]
         words[position] = f"/dev/fd/{reading}"
-        with contextlib.suppress(ToolchainError):  # who compiles will hear of it
+        with contextlib.suppress(ToolchainError):  # the compilation reports it
             process = start_process(words, pass_fds=(reading, report))
             waiting[command] = _Waiting(process, tuple(ahead), _around(), report)
     finally:
@@ -151,7 +151,7 @@ def _start(command: _Command, ahead: Sequence[str]) -> _Waiting | None:
 
 
 def _around() -> tuple[str, ...]:
-    """What a compiler's work depends on besides its command."""
+    """The folder and variables on which a compiler's work depends, besides its command."""
     with contextlib.suppress(FileNotFoundError):
         return os.getcwd(), *(os.environ.get(name, "") for name in VARIABLES)
     return ()
