@@ -64,7 +64,6 @@ def test_only_lines_of_the_cell_are_counted_anew() -> None:
 def test_object_code_tells_a_worker_where_its_cell_stood() -> None:
     code = ObjectCode(b"", Target("elf", "linux", "x86_64"), (), name="In[3]", first_line=2)
     assert ObjectCode.from_bytes(code.to_bytes()).place == CellPlace("In[3]", 2)
-    assert b"first_line" not in ObjectCode(b"", code.target, (), name="<c>").header
 
 
 # -- C
