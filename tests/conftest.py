@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import warnings
@@ -121,6 +122,12 @@ def loaded(shell: InteractiveShell) -> InteractiveShell:
     """A fresh IPython shell with the extension loaded."""
     shell.run_line_magic("load_ext", "ufunc_magic")
     return shell
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests live to the end: the garbage collector need not look at them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
