@@ -5,19 +5,21 @@ Offsets are in bytes of the UTF-8 text, as tree-sitter counts them.
 
 from __future__ import annotations
 
-import operator
 import re
 import textwrap
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
 from tree_sitter import Node
 
+from ...ir import Binary, Constant, CType, Expression, Logical, Unary, integer, integer_value
 from .c_tree import one_at_a_time, text_of, tree
 
+#: Wider than any integer of C: an unsigned constant of 64 bits stays what it is.
+_WIDEST = CType("i", 128)
 _BLANK = bytes(c if c in b"\n" else 32 for c in range(256))
 
 # No alternative of these can fail after it has begun, so nothing backtracks.
@@ -288,38 +290,6 @@ def _dedented(lines: list[str]) -> str:
     return text.strip("\n").rstrip()
 
 
-def _quotient(a: int, b: int) -> int:
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-_BINARY: dict[str, Callable[[int, int], int]] = {
-    "||": lambda a, b: int(bool(a or b)),
-    "&&": lambda a, b: int(bool(a and b)),
-    "|": operator.or_,
-    "^": operator.xor,
-    "&": operator.and_,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    ">": operator.gt,
-    "<=": operator.le,
-    ">=": operator.ge,
-    "<<": lambda a, b: a << min(b, 63),
-    ">>": operator.rshift,
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": _quotient,
-    "%": lambda a, b: a - b * _quotient(a, b),
-}
-_UNARY: dict[str, Callable[[int], int]] = {
-    "-": operator.neg,
-    "+": operator.pos,
-    "~": operator.invert,
-    "!": lambda a: int(not a),
-}
-
-
 @one_at_a_time
 def constant(text: str, names: Mapping[str, str], *, missing: int | None = None) -> int | None:
     """The value of an integer constant expression, or None.
@@ -333,42 +303,45 @@ def constant(text: str, names: Mapping[str, str], *, missing: int | None = None)
     missing : int, optional
         Value of names that ``names`` lacks; without it they make the expression no constant.
     """
-    known: dict[str, int | None] = {}
+    known: dict[str, Expression | None] = {}
 
-    def of_text(text: str) -> int | None:
+    def of_text(text: str) -> Expression | None:
         if len(text) > 200:
             return None
         root = tree(f"int x = ({text});".encode())
         declarator = root.named_children[0].child_by_field_name("declarator") if root.named_child_count == 1 else None
         value = declarator.child_by_field_name("value") if declarator else None
-        if value is None or root.has_error:
-            return None
-        try:
-            return of_node(value)
-        except (KeyError, ValueError, ZeroDivisionError):  # no expression, or none of 64 bits
-            return None
+        return of_node(value) if value is not None and not root.has_error else None
 
-    def of_node(node: Node) -> int:
-        word = text_of(node)
+    def of_name(name: str) -> Expression | None:
+        if name not in known:
+            known[name] = None  # while it is being worked out: a name may not need itself
+            known[name] = of_text(names[name]) if name in names else _number(missing)
+        return known[name]
+
+    def of_node(node: Node) -> Expression | None:
         match node.type, node.children:
             case "parenthesized_expression", [_, inner, _]:
                 return of_node(inner)
             case "number_literal", _:
-                digits = re.sub(r"(?<=[0-9a-fA-F])[uUlL]+$", "", word)
-                return int(digits, 8 if re.fullmatch(r"[-+]?0[0-9]+", digits) else 0)
+                word = text_of(node)
+                literal = integer_value(word.lstrip("+-"))
+                return _number(literal[0] * (-1 if word[0] == "-" else 1)) if literal is not None else None
             case "identifier", _:
-                if word not in known:
-                    known[word] = None  # while it is being worked out: a name may not need itself
-                    known[word] = of_text(names[word]) if word in names else missing
-                value = known[word]
+                return of_name(text_of(node))
             case "unary_expression", [sign, operand]:
-                value = _UNARY[sign.type](of_node(operand))
+                e = of_node(operand)
+                return e if e is None or sign.type == "+" else Unary(_WIDEST, sign.type, e)  # type: ignore[arg-type]
             case "binary_expression", [left, sign, right]:
-                value = int(_BINARY[sign.type](of_node(left), of_node(right)))
-            case _:
-                value = None
-        if value is None or abs(value) >> 64:
-            raise ValueError("no constant, or wider than any C integer")
-        return value
+                a, b = of_node(left), of_node(right)
+                kind = Logical if sign.type in ("&&", "||") else Binary
+                return kind(_WIDEST, sign.type, a, b) if a is not None and b is not None else None  # type: ignore[arg-type]
+        return None
 
-    return of_text(text)
+    e = of_text(text)
+    value = integer(e) if e is not None else None
+    return value if value is not None and not abs(value) >> 64 else None
+
+
+def _number(value: int | None) -> Expression | None:
+    return Constant(_WIDEST, value) if value is not None else None
