@@ -1088,6 +1088,25 @@ def test_a_loop_that_looks_back_has_no_numpy_expression(n: int) -> None:
     assert form(join(LOOKING_BACK), f"f{n}", core="(n)->()").vector == ""
 
 
+def test_a_negative_index_counts_from_the_end_under_wraparound() -> None:
+    cell = "# cython: wraparound={}\ncdef double f(double[:] v):\n    return v[-1] + v[0]\n"
+    last = form(cell.format(True), core="(n)->()")
+    assert last.vector == "def f(v):\n    return v[..., -1] + v[..., 0]\n"
+    assert vector(last)(np.array([[1.0, 2.0, 5.0]])).tolist() == [6.0]
+    assert form(cell.format(False), core="(n)->()").vector == ""
+
+
+def test_an_overflow_raises_under_overflowcheck() -> None:
+    cell = "# cython: overflowcheck={}\ncdef int f(int a, int b):\n    return a * b + 1\n"
+    raising = form(cell.format(True), types="ii->i")
+    assert raising.source == "def f(a, b):\n    return a * b + 1\n"
+    assert checked(raising)(3, 5) == 16
+    for values in ((1 << 20, 1 << 20), (-(1 << 31), -1)):
+        with pytest.raises(OverflowError):
+            checked(raising)(*values)
+    assert checked(form(cell.format(False), types="ii->i"))(1 << 20, 1 << 20) == 1
+
+
 def test_narrow_integers_and_c_division_are_cs() -> None:
     narrow = form("cdef int f(short a):\n    return a*a\n", types="h->i")
     assert narrow.vector == "def f(a):\n    return a.astype(np.int32) * a.astype(np.int32)\n"

@@ -207,7 +207,10 @@ class DynamicWriter(PythonWriter):
             row = math_function("fmod")
             assert row is not None
             return self.library(*row, [self.operand(node.left), self.operand(node.right)], node)
-        return super()._binary(node)
+        e = super()._binary(node)
+        if node.overflow_raises and e.loose:
+            return Expr(marked("as_int", e, e.type.low, e.type.high), e.type)
+        return e
 
     def _divided(self, node: Binary) -> Expr:
         t, op = node.type, node.op

@@ -538,7 +538,9 @@ class _Values:
             indices = self._unflattened(indices[0], extents[1])
         if len(indices) != len(extents):
             raise _NoVector
-        items = [self._index(index, extent) for index, extent in zip(indices, extents, strict=True)]
+        items = [
+            self._index(index, extent, from_end=e.from_end) for index, extent in zip(indices, extents, strict=True)
+        ]
         axes = tuple(axis for axis in items if isinstance(axis, Symbol))
         if len(set(axes)) != len(axes):
             raise _NoVector
@@ -548,14 +550,14 @@ class _Values:
             array = ast.Subscript(array, tuple_of([*([ast.Constant(...)] if self.stacked else []), *nodes]))
         return _Value(array, e.type, axes=axes)
 
-    def _index(self, index: ir.Expression, extent: _Extent) -> Symbol | ast.expr:
+    def _index(self, index: ir.Expression, extent: _Extent, *, from_end: bool) -> Symbol | ast.expr:
         """The counter of the loop over a dimension, or the place that is taken."""
         index, known = _bare(index), integer(index)
         if isinstance(index, ir.Name) and self.loops.get(index.symbol) == extent:
             return index.symbol
-        if known is None or known < 0:
+        if known is None or (known < 0 and not from_end):
             raise _NoVector
-        return ast.Constant(known)
+        return number(known)
 
     def _unflattened(self, index: ir.Expression, columns: _Extent) -> list[ir.Expression]:
         """``i*n + j`` as the two indices ``i`` and ``j`` of an array with rows of ``n`` elements."""
@@ -945,7 +947,7 @@ def _static(e: Any) -> Any:
         case ir.Dynamic(template="len({})", operands=(array,)):
             return ir.Length(INDEX, array, 0)
         case ir.Dynamic(template="{}[{}]", operands=(base, index)):
-            return ir.Element(OBJECT, base, index)
+            return ir.Element(OBJECT, base, index, from_end=True)
         case ir.Dynamic(template="{}.asarray({})" | "{}.array({})", operands=(_, array)):
             return _static(array)
         case ir.Dynamic(template="{}.real" | "{}.imag", operands=(base,)):
