@@ -66,7 +66,7 @@ class LoopReports:
     def _sources(self) -> Mapping[str, str]:
         """Name -> source of the ufuncs with a loop; for others ``compute-bound in exp`` explains enough."""
         functions = self._cell.object_code.functions if self._readable else ()
-        return {code.name: code.source for code in functions if code.loops and render.has_loop(code.source)}
+        return {code.name: code.source for code in functions if code.loops and render.has_loop(self._cell, code.name)}
 
     def begin(self) -> None:
         """Compile in the background if there is a ufunc with a loop and no remembered report."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 from .constants import evaluate as evaluate, header_constant as header_constant, integer as integer
 from .effects import Effects as Effects, PointerEffect as PointerEffect, find_effects as find_effects
 from .index_bounds import find_index_bounds as find_index_bounds
-from .loop_places import find_loops as find_loops, repeats as repeats
+from .loop_places import find_loops as find_loops, loop_lines as loop_lines, repeats as repeats
 from .math_functions import (
     CONSTANTS as CONSTANTS,
     LIMITS as LIMITS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from .constants import integer
 from .nodes import (
@@ -31,6 +31,11 @@ def find_loops(node: Node) -> Iterator[Position]:
                 pass
             case CountedFor() | For() | ForEach() | While() | DoWhile() | OpaqueStatement(repeats=True):
                 yield inner.at
+
+
+def loop_lines(functions: Iterable[FunctionIR]) -> tuple[int, ...]:
+    """The lines of the cell on which loops of these functions begin."""
+    return tuple(sorted({at.line for function in functions for at in find_loops(function.body)} - {0}))
 
 
 def repeats(program: Program, function: FunctionIR, above: frozenset[FunctionIR] = frozenset()) -> bool:

@@ -70,7 +70,8 @@ class ReportData:
     """The data that a report shows and the object code does not contain.
 
     ``functions`` are those of the object code, in its order; ``refused`` gives, by name, the reasons why others are not
-    bound; ``command`` is the compiler's; ``annotated`` the view of ``--annotate``, as JSON.
+    bound; ``command`` is the compiler's; ``annotated`` the view of ``--annotate``, as JSON; ``loop_lines`` are the
+    lines on which loops of the cell begin.
     """
 
     functions: tuple[CellFunction, ...] = ()
@@ -78,6 +79,7 @@ class ReportData:
     notes: tuple[str, ...] = ()
     command: str = ""
     annotated: str = ""
+    loop_lines: tuple[int, ...] = ()
     refused: Mapping[str, Diagnostic] = field(default_factory=dict)
 
     @property
@@ -109,6 +111,7 @@ class ReportData:
             notes=tuple(values["notes"]),
             command=values["command"],
             annotated=values["annotated"],
+            loop_lines=tuple(values["loop_lines"]),
             refused={name: Diagnostic(**d) for name, d in values["refused"].items()},
         )
 

@@ -220,6 +220,8 @@ class BodyFacts:
         Names called, the cell's own functions included.
     loops : bool
         It holds a loop or goto.
+    loop_lines : tuple of int
+        Where its loops begin, as lines of the cell.
     pure : bool
         Judging from its text, it depends on its arguments only and has no side effects: no statics, no globals written,
         no calls but to libm and to pure functions of the cell.
@@ -230,6 +232,7 @@ class BodyFacts:
 
     calls: frozenset[str] = frozenset()
     loops: bool = False
+    loop_lines: tuple[int, ...] = ()
     pure: bool = False
     size: int = 0
     recursive: bool = False
@@ -329,6 +332,11 @@ class Unit:
     prototypes: tuple[Function, ...] = ()
     structs: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     records: dict[str, tuple[Member, ...] | str] = field(default_factory=dict)
+
+    @property
+    def loop_lines(self) -> tuple[int, ...]:
+        """The lines of the cell on which loops begin."""
+        return tuple(sorted({line for function in self.functions for line in function.body.loop_lines}))
 
     @cached_property
     def calls_by_function(self) -> dict[str, frozenset[str]]:

@@ -100,7 +100,7 @@ def views(cell: CompiledCell, names: Sequence[ViewName], texts: CompilerTexts, *
                 return assembly_of(place, _lines(object_code), loops, object_code.toolchain)
             case "vec":
                 reports = report_loops(cell, listing, remarks, loops)
-                return vectorization(object_code, reports, remarks, loops, place=place)
+                return vectorization(cell, reports, remarks, loops, place=place)
             case "c":
                 return replace(generated(texts.unit, name=object_code.name), name=place.name)
             case "annotate":
@@ -205,7 +205,7 @@ def _tidy(lines: list[str]) -> str:
 
 
 def vectorization(
-    object_code: ObjectCode,
+    cell: CompiledCell,
     reports: Sequence[LoopReport],
     remarks: Sequence[Remark],
     loops: Sequence[HotLoop],
@@ -216,12 +216,13 @@ def vectorization(
 
     Parameters
     ----------
-    object_code : ObjectCode
+    cell : CompiledCell
     reports : sequence of LoopReport
     remarks : sequence of Remark
     loops : sequence of HotLoop
         In the order of ``reports``.
     """
+    object_code = cell.object_code
     lines = _lines(object_code)
     parts: list[tuple[str, str]] = []
     for report, loop in zip(reports, loops, strict=True):
@@ -230,7 +231,7 @@ def vectorization(
         parts.append((f"{report.name}  {report.types}: {report.describe(place)}{called}", ""))
     by_line: dict[int, list[Remark]] = {}
     for remark in remarks:
-        if remark.file.endswith(object_code.name) and (line := loop_line(object_code, remark.line)):
+        if remark.file.endswith(object_code.name) and (line := loop_line(cell, remark.line)):
             by_line.setdefault(line, []).append(remark)
     for line, about in sorted(by_line.items()):
         # A clone for another CPU, or a copy in another loop, may have fared otherwise.

@@ -14,8 +14,6 @@ from ..compilers import GENERATED
 from ..model import CellPlace, CompiledCell, ObjectCode
 from .assembly import HotLoop, Listing
 
-_LOOP = re.compile(r"\b(?:for|while|do|goto)\b")
-_COMMENT = re.compile(r"//.*|/\*.*?\*/")
 _GCC = re.compile(r"(?m)^(.*?):(\d+):\d+: (optimized|missed|note): +(.*)$")
 _YAML = re.compile(r"--- !(Passed|Missed|Analysis)\w*\n(.*?)\n\.\.\.", re.DOTALL)
 _YAML_PLACE = re.compile(r"DebugLoc:\s+\{ File: '?([^,']*)'?, Line: (\d+), Column: \d+ \}")
@@ -117,16 +115,17 @@ def report_loops(
     remarks : sequence of Remark
     loops : sequence of HotLoop
     """
-    return tuple(_report_loop(cell.object_code, listing, remarks, loop) for loop in loops)
+    return tuple(_report_loop(cell, listing, remarks, loop) for loop in loops)
 
 
-def _report_loop(object_code: ObjectCode, listing: Listing, remarks: Sequence[Remark], loop: HotLoop) -> LoopReport:
+def _report_loop(cell: CompiledCell, listing: Listing, remarks: Sequence[Remark], loop: HotLoop) -> LoopReport:
+    object_code = cell.object_code
     span = span_of(object_code, loop.name)
     own = [
         (line, remark)
         for remark in remarks
         if remark.file.endswith(object_code.name) and remark.line in span
-        if (line := loop_line(object_code, remark.line))
+        if (line := loop_line(cell, remark.line))
     ]
     # gcc calls a sum that keeps its order vectorized: it loads vectors, and adds one element at a time.
     ordered = next((line for line, r in own if r.vectorized and loop.adds_in_order), 0)
@@ -157,18 +156,18 @@ def span_of(object_code: ObjectCode, function: str) -> range:
     return range(code.line, code.line + code.source.count("\n") + 1)
 
 
-def loop_line(object_code: ObjectCode, line: int) -> int:
+def loop_line(cell: CompiledCell, line: int) -> int:
     """The line of the cell's loop that a remark on ``line`` is about: gcc may name a line of the loop's body.
 
     0 if there is no loop: the remark is about the loop over the elements, into which the function is inlined.
     """
-    lines = object_code.source.split("\n")
+    object_code = cell.object_code
     spans = (span_of(object_code, code.name) for code in object_code.functions)
     start = next((span.start for span in spans if line in span), line)
-    above = range(min(line, len(lines)), start - 1, -1)
-    return next((n for n in above if _LOOP.search(_COMMENT.sub("", lines[n - 1]))), 0)
+    return max((n for n in cell.report_data.loop_lines if start <= n <= line), default=0)
 
 
-def has_loop(source: str) -> bool:
-    """Whether a function's text has a loop."""
-    return any(_LOOP.search(_COMMENT.sub("", line)) for line in source.split("\n"))
+def has_loop(cell: CompiledCell, function: str) -> bool:
+    """Whether a function of a cell has a loop."""
+    span = span_of(cell.object_code, function)
+    return any(line in span for line in cell.report_data.loop_lines)

@@ -266,7 +266,14 @@ def _describe(planned: CellBuild, plan: cells.UnitPlan, compiled: _Compiled) -> 
     if serial:
         notes += (f"--parallel: {', '.join(serial)} runs on one thread, like all functions with structures.",)
     object_code = planned.object_code(compiled.code, functions, language="c++" if options.cplus else "c")
-    report_data = ReportData(tuple(functions), compiled.diagnostics, notes, planned.command, refused=refused)
+    report_data = ReportData(
+        tuple(functions),
+        compiled.diagnostics,
+        notes,
+        planned.command,
+        loop_lines=reading.unit.loop_lines,
+        refused=refused,
+    )
     return CompiledCell(object_code, report_data)
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from ...ir import FunctionIR, Program, find_effects, find_index_bounds, is_pure
+from ...ir import FunctionIR, Program, find_effects, find_index_bounds, is_pure, loop_lines
 from ...model import BodyFacts, Function, Unit
 from . import c_text, declarations, intrinsics, line_markers
 from .c_tree import CText, one_at_a_time, readable, text_of, tree
@@ -461,6 +461,7 @@ def _with_effects(cell: _Cell, tree: CText) -> tuple[Function, ...]:
                 body=BodyFacts(
                     calls=effect.calls,
                     loops=effect.loops,
+                    loop_lines=loop_lines([body]),
                     pure=effect.pure,
                     size=_size(node) + sum(sizes[name] for name in effect.reaches - {function.name}),
                     recursive=function.name in effect.reaches,

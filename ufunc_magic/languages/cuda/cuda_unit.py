@@ -204,6 +204,7 @@ def _emulated(
         diagnostics=(*diagnostics, *verdict.diagnostics),
         notes=(*plan.notes, *notes, *verdict.notes, *races(source), *_unchecked(reading, checked=sanitized)),
         command=cell.command,
+        loop_lines=reading.unit.loop_lines,
     )
     return CompiledCell(object_code, report_data, cell.files_read(provided_folders(source)))
 

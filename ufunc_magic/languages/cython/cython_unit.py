@@ -16,7 +16,7 @@ from typing import Any
 
 from ... import cells, codegen, compilers, shortcuts, store
 from ...forms import FormRequest, PythonForm, write_forms
-from ...ir import Program
+from ...ir import Program, loop_lines
 from ...model import (
     MOST_TIMED,
     CellFunction,
@@ -173,9 +173,15 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
         notes=(*unit.notes, *notes),
         command=shlex.join([*tool.command, *unit.flags, "-", *settings.sources, *unit.link]),
         annotated=page,
+        loop_lines=_loop_lines(translated.program),
     )
-    files_read = _files_read(cell, unit)
-    return CompiledCell(object_code, report_data, replace(files_read, known=files_read.known and known_cpu))
+    return CompiledCell(object_code, report_data, _files_read(cell, unit, known=known_cpu))
+
+
+def _loop_lines(program: Program | None) -> tuple[int, ...]:
+    """The lines of the cell on which loops begin."""
+    functions = program.functions.values() if program is not None else ()
+    return loop_lines(function for several in functions for function in several)
 
 
 def _prepare(source: str, *, options: Options, name: str, folder: Path) -> tuple[_Cell, Translated]:
@@ -207,8 +213,11 @@ def _prepare(source: str, *, options: Options, name: str, folder: Path) -> tuple
         return replace(cell, settings=final, options=cython_settings.completed(options, final)), translated
 
 
-def _files_read(cell: _Cell, unit: _Unit) -> FilesRead:
-    """The files of the user that Cython and the C compiler read, and those that are linked."""
+def _files_read(cell: _Cell, unit: _Unit, *, known: bool) -> FilesRead:
+    """The files of the user that Cython and the C compiler read, and those that are linked.
+
+    ``known``: nothing else decides what the cell becomes.
+    """
     settings, searches = cell.settings, cell.searches
     provided = [*cython_settings.provided_folders(), str(store.default().path)]
     if cell.options.torch:
@@ -233,7 +242,7 @@ def _files_read(cell: _Cell, unit: _Unit) -> FilesRead:
         absent=(*read.absent, *absent),
         folder=read.folder or store.working_folder() * bool(files or absent),
         import_path=tuple(sys.path) if searches.candidates else (),
-        known=read.known,
+        known=read.known and known,
     )
 
 
