@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ufunc_magic.ir import Program, find_loops, loop_lines, repeats
-from ufunc_magic.languages.c.lowering import lower
-from ufunc_magic.languages.c.parser import parse_cell
+from ufunc_magic.languages.c import lower, parse_cell
 
 CELL = """\
 double straight(double x) { do { x += 1; } while (0); return x; /* for (;;) */ }
