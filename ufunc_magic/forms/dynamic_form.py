@@ -6,20 +6,8 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..ir import (
-    Assignment,
-    CType,
-    DynamicStatement,
-    FunctionIR,
-    Name,
-    Node,
-    Program,
-    Statement,
-    Symbol,
-    Unpack,
-    repeats,
-    walk,
-)
+from .. import ir
+from ..ir import CType, FunctionIR, Node, Program, Statement, Symbol, repeats, walk
 from ..model import Comfort, Operand, Signature
 from .dynamic_writer import DynamicScope, DynamicWriter
 from .integer_rules import plain_text
@@ -199,7 +187,7 @@ def _zeros(scope: DynamicScope) -> Lines:
         node.place.symbol
         for statement in scope.program.statements
         for node in walk(statement)
-        if isinstance(node, Assignment) and isinstance(node.place, Name)
+        if isinstance(node, ir.Assignment) and isinstance(node.place, ir.Name)
     }
     used = sorted(scope.names - stored, key=lambda symbol: symbol.at)
     return [assign(s.name, zero(s.type)) for s in used if s.type.arithmetic or s.type.length is not None]
@@ -218,17 +206,17 @@ def _written_by(node: Statement) -> set[Symbol]:
     symbols: set[Symbol | None] = set()
     for inner in walk(node):
         match inner:
-            case Assignment(place=place):
+            case ir.Assignment(place=place):
                 symbols.add(_first_symbol(place))
-            case Unpack(targets=targets):
+            case ir.Unpack(targets=targets):
                 symbols |= {_first_symbol(target) for target in targets}
-            case DynamicStatement(writes=writes):
+            case ir.DynamicStatement(writes=writes):
                 symbols |= writes
     return {symbol for symbol in symbols if symbol is not None}
 
 
 def _first_symbol(place: Node) -> Symbol | None:
-    return next((node.symbol for node in walk(place) if isinstance(node, Name)), None)
+    return next((node.symbol for node in walk(place) if isinstance(node, ir.Name)), None)
 
 
 # -- functions ----------------------------------------------------------------------------------

@@ -10,37 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from ..ir import (
-    DOUBLE,
-    INDEX,
-    OBJECT,
-    Aggregate,
-    Binary,
-    Conditional,
-    Constant,
-    Convert,
-    CountedFor,
-    CType,
-    Declare,
-    Dynamic,
-    DynamicStatement,
-    Element,
-    Expression,
-    ForEach,
-    FunctionCall,
-    Length,
-    Logical,
-    Name,
-    Node,
-    ParallelAssignment,
-    Raise,
-    Statement,
-    Symbol,
-    Unpack,
-    While,
-    math_function,
-    walk,
-)
+from .. import ir
+from ..ir import DOUBLE, INDEX, OBJECT, CType, Expression, Node, Statement, Symbol, bare, math_function, walk
 from .expression_writer import ExpressionWriter
 from .integer_rules import marked
 from .module_scope import ModuleScope, Routine, RoutineParameter, python_name
@@ -66,7 +37,7 @@ class DynamicScope(ModuleScope):
     names: set[Symbol] = field(default_factory=set)
     imported: dict[str, str] = field(default_factory=dict)
 
-    def routine(self, call: FunctionCall, count: int) -> Routine:
+    def routine(self, call: ir.FunctionCall, count: int) -> Routine:
         function = self.program.functions[call.name][max(call.overload, 0)]
         if self.main is not None and function is self.main.function:
             return self.main
@@ -102,10 +73,10 @@ class DynamicWriter(PythonWriter):
         for statement in nodes:
             for node in walk(statement):
                 match node:
-                    case Name(symbol=symbol) | Declare(symbol=symbol) | CountedFor(counter=symbol):
+                    case ir.Name(symbol=symbol) | ir.Declare(symbol=symbol) | ir.CountedFor(counter=symbol):
                         symbols[symbol] = None
-                    case ForEach(targets=targets) | Unpack(targets=targets):
-                        items |= {target.symbol for target in targets if isinstance(target, Name)}
+                    case ir.ForEach(targets=targets) | ir.Unpack(targets=targets):
+                        items |= {target.symbol for target in targets if isinstance(target, ir.Name)}
         for symbol in symbols:
             if symbol.storage == "local" and symbol not in self.variables:
                 if symbol.type.integral and symbol not in items:
@@ -140,7 +111,7 @@ class DynamicWriter(PythonWriter):
                 return Expr(marked("as_complex", e), t)
         return replace(e, type=t)
 
-    def _constant(self, node: Constant) -> Expr:
+    def _constant(self, node: ir.Constant) -> Expr:
         if node.spelling in ("True", "False"):
             whole = int(node.value.real)
             return Expr(ast.Constant(bool(whole)), node.type, low=whole, high=whole, truth=True, value=whole)
@@ -148,7 +119,7 @@ class DynamicWriter(PythonWriter):
             return constant(node.value, OBJECT, node.spelling)
         return super()._constant(node)
 
-    def _convert(self, node: Convert) -> Expr:
+    def _convert(self, node: ir.Convert) -> Expr:
         inner = self.value(node.value)
         if node.explicit and inner.type.kind == "o" and node.type.kind in "iu":
             return Expr(call("int", inner), node.type)
@@ -163,7 +134,7 @@ class DynamicWriter(PythonWriter):
     def initial(self, node: Expression, t: CType, *, frozen: bool = False) -> Expr:
         return self.value(node)
 
-    def _braced(self, node: Aggregate, *, frozen: bool = False) -> Expr:
+    def _braced(self, node: ir.Aggregate, *, frozen: bool = False) -> Expr:
         if node.type.kind != "t":
             return super()._braced(node, frozen=frozen)
         return Expr(ast.Tuple([self.settled(item).node for item in node.items]), node.type)
@@ -190,7 +161,7 @@ class DynamicWriter(PythonWriter):
             return Expr(marked("module", ast.Name(symbol.name), ast.Name(spelled)), OBJECT)
         return Expr(ast.Name(symbol.name), OBJECT)
 
-    def _name(self, node: Name) -> Expr:
+    def _name(self, node: ir.Name) -> Expr:
         variable = self.variables.get(node.symbol)
         if variable is not None and variable.cell:
             raise self.stop(f"uses the pointer `{node.symbol.name}`", node)
@@ -198,7 +169,7 @@ class DynamicWriter(PythonWriter):
 
     # -- operators ----------------------------------------------------------------------------------
 
-    def _binary(self, node: Binary) -> Expr:
+    def _binary(self, node: ir.Binary) -> Expr:
         if node.op == "**":
             return self._power(node)
         if node.op == "//" or (node.python and node.op in ("/", "%")):
@@ -212,7 +183,7 @@ class DynamicWriter(PythonWriter):
             return Expr(marked("as_int", e, e.type.low, e.type.high), e.type)
         return e
 
-    def _divided(self, node: Binary) -> Expr:
+    def _divided(self, node: ir.Binary) -> Expr:
         t, op = node.type, node.op
         if t.integral:
             left, right = (self.to_integer(self.settled(side), t) for side in (node.left, node.right))
@@ -225,7 +196,7 @@ class DynamicWriter(PythonWriter):
         word = "modulo" if op == "%" else "floor" if node.python else "floor_c"
         return rounded(Expr(marked(word, left, right), t))
 
-    def _power(self, node: Binary) -> Expr:
+    def _power(self, node: ir.Binary) -> Expr:
         t = node.type
         if t.integral:
             left, right = self.settled(node.left), self.settled(node.right)
@@ -240,20 +211,20 @@ class DynamicWriter(PythonWriter):
             left = Expr(call("float", left), DOUBLE)  # Python's integers would grow without end
         return rounded(Expr(marked("power" if node.python else "pow", left, right), t))
 
-    def _logical(self, node: Logical) -> Expr:
+    def _logical(self, node: ir.Logical) -> Expr:
         """``a < b < c`` as it is written."""
         e = super()._logical(node)
         match node.left, node.right, e.node:
             case (
-                Binary() | Logical() as left,
-                Binary(compares=True) as right,
+                ir.Binary() | ir.Logical() as left,
+                ir.Binary(compares=True) as right,
                 ast.BoolOp(op=ast.And(), values=[ast.Compare() as first, ast.Compare() as second]),
-            ) if _end_of(left) is _bare(right.left) and ast.dump(first.comparators[-1]) == ast.dump(second.left):
+            ) if _end_of(left) is bare(right.left) and ast.dump(first.comparators[-1]) == ast.dump(second.left):
                 ops, items = [*first.ops, *second.ops], [*first.comparators, *second.comparators]
                 return replace(e, node=ast.Compare(first.left, ops, items))
         return e
 
-    def _conditional(self, node: Conditional) -> Expr:
+    def _conditional(self, node: ir.Conditional) -> Expr:
         if node.type.arithmetic:
             return super()._conditional(node)
         test = self.condition(node.test)
@@ -266,11 +237,11 @@ class DynamicWriter(PythonWriter):
 
     def _truth(self, node: Expression) -> Expr | None:
         """The truth of an object or an array, which Python asks as Cython does."""
-        while isinstance(node, Convert) and not node.explicit and node.type.kind == "b":
+        while isinstance(node, ir.Convert) and not node.explicit and node.type.kind == "b":
             node = node.value
         return self.settled(node) if node.type.kind in "ot" else None
 
-    def _dynamic(self, node: Dynamic) -> Expr:
+    def _dynamic(self, node: ir.Dynamic) -> Expr:
         values = [self.settled(operand) for operand in node.operands]
         for operand, value in zip(node.operands, values, strict=True):
             if value.type.kind in "?V":
@@ -279,14 +250,14 @@ class DynamicWriter(PythonWriter):
             return self._of_lists(node, values)
         name = node.template.partition("(")[0]
         if name in self.scope.program.functions:  # as a value, or with keywords
-            self.scope.request(self.scope.routine(FunctionCall(OBJECT, name, (), at=node.at), 0))
+            self.scope.request(self.scope.routine(ir.FunctionCall(OBJECT, name, (), at=node.at), 0))
         return Expr(python(node.template, *values), node.type, truth=node.type.kind == "b")
 
     def in_lists(self, t: CType) -> bool:
         """Whether an array is a list here: those of ufuncs with core dimensions, and C arrays."""
         return t.kind == "a" and (self.scope.lists or t.length is not None)
 
-    def _of_lists(self, node: Dynamic, values: Sequence[Expr]) -> Expr:
+    def _of_lists(self, node: ir.Dynamic, values: Sequence[Expr]) -> Expr:
         """A part of a list, or what Python itself does to one."""
         text = node.template
         if not text.startswith("{}["):
@@ -304,16 +275,16 @@ class DynamicWriter(PythonWriter):
             raise self.stop(f"takes a slice that lists do not support: `{self.brief(node)}`", node)
         return Expr(python("{}" + "".join(f"[{part}]" for part in parts), base, *indices), node.type)
 
-    def _length(self, node: Length) -> Expr:
+    def _length(self, node: ir.Length) -> Expr:
         base = self.value(node.base)
         if self.in_lists(base.type):
             return Expr(length(base.text, node.axis), INDEX, low=0, high=_MOST)
         return Expr(python("{}.shape[{}]", base, node.axis), INDEX, low=0, high=_MOST)
 
-    def _element(self, node: Element) -> Expr:
+    def _element(self, node: ir.Element) -> Expr:
         """``m[i, j]`` of an array of NumPy's, ``m[i][j]`` of a list."""
         indices, base = [node.index], node.base
-        while isinstance(base, Element) and base.type.kind == "a":
+        while isinstance(base, ir.Element) and base.type.kind == "a":
             indices.insert(0, base.index)
             base = base.base
         e = None if self._pointed(base) is not None else self.value(base)
@@ -327,18 +298,18 @@ class DynamicWriter(PythonWriter):
 
     def place(self, node: Expression) -> Expr:
         match node:
-            case Name(symbol=symbol) if symbol in self.variables and not self.variables[symbol].cell:
+            case ir.Name(symbol=symbol) if symbol in self.variables and not self.variables[symbol].cell:
                 return self.variables[symbol].expression
-            case Name(symbol=symbol) if symbol.storage == "global":
+            case ir.Name(symbol=symbol) if symbol.storage == "global":
                 self.globals.append(symbol.name)
                 return self._outside(symbol, node)
-            case Dynamic():
+            case ir.Dynamic():
                 return self._dynamic(node)
         return super().place(node)
 
     # -- calls --------------------------------------------------------------------------------------
 
-    def _own_call(self, node: FunctionCall) -> tuple[Expr, list[Expr]]:
+    def _own_call(self, node: ir.FunctionCall) -> tuple[Expr, list[Expr]]:
         routine = self.scope.routine(node, len(node.arguments))
         if routine.main and not routine.plain:
             raise self.stop(f"calls itself (`{node.name}`) with pointers", node)
@@ -354,7 +325,7 @@ class DynamicWriter(PythonWriter):
     def _check_pointer(self, argument: Expression) -> None:
         self.value(argument)
 
-    def _library(self, name: str, arguments: Sequence[Expression], node: FunctionCall) -> Expr:
+    def _library(self, name: str, arguments: Sequence[Expression], node: ir.FunctionCall) -> Expr:
         if node.through is not None:
             raise self.stop(f"calls `.{node.name}`", node)
         if name in ("PyInt_AsLong", "import_array", "_import_array"):
@@ -366,29 +337,29 @@ class DynamicWriter(PythonWriter):
 
     # -- statements ---------------------------------------------------------------------------------
 
-    def _local(self, node: Declare) -> Lines:
+    def _local(self, node: ir.Declare) -> Lines:
         t = node.symbol.type
         variable = self.variables.get(node.symbol) or self._declared(node.symbol)
         if t.kind == "a" and t.length is not None:
             return [assign(variable.name, zero(t))]
         return []
 
-    def _raise(self, node: Raise) -> Lines:
+    def _raise(self, node: ir.Raise) -> Lines:
         if node.message is None:
             return [ast.Raise(ast.Name(node.exception))]
         return [ast.Raise(call(node.exception, *([ast.Constant(node.message)] if node.message else [])))]
 
-    def _parallel(self, node: ParallelAssignment) -> Lines:
+    def _parallel(self, node: ir.ParallelAssignment) -> Lines:
         places = [self.place(a.place) for a in node.assignments]
         pairs = zip(node.assignments, places, strict=True)
         values = [self.convert(self.value(a.value), p.type, node=a.value) for a, p in pairs]
         return [assign(ast.Tuple([p.node for p in places]), ast.Tuple([v.node for v in values]))]
 
-    def _unpack(self, node: Unpack) -> Lines:
+    def _unpack(self, node: ir.Unpack) -> Lines:
         places = [self.place(target).node for target in node.targets]
         return [assign(ast.Tuple(places), self.settled(node.value))]
 
-    def _dynamic_statement(self, node: DynamicStatement) -> Lines:
+    def _dynamic_statement(self, node: ir.DynamicStatement) -> Lines:
         values = [self.settled(operand) for operand in node.operands]
         if values and self.in_lists(values[0].type) and node.template.endswith("= {}"):
             return self._fill(node, values)
@@ -396,7 +367,7 @@ class DynamicWriter(PythonWriter):
         line = ast.parse(text).body[0]
         return [_Filled([v.node for v in values]).visit(line)]
 
-    def _fill(self, node: DynamicStatement, values: list[Expr]) -> Lines:
+    def _fill(self, node: ir.DynamicStatement, values: list[Expr]) -> Lines:
         """``a[:] = x``: one number into every element of a list."""
         target = node.template.removesuffix(" = {}")
         *parts, item = values
@@ -408,7 +379,7 @@ class DynamicWriter(PythonWriter):
             return [assign(part, python("[{}] * len({})", item, part))]
         return [assign(part, item)]
 
-    def _for_each(self, node: ForEach) -> Lines:
+    def _for_each(self, node: ir.ForEach) -> Lines:
         iterable = self.settled(node.iterable)
         if node.iterable.type.kind in "?":
             self.scope.check_type(node.iterable.type, node.iterable)
@@ -417,58 +388,52 @@ class DynamicWriter(PythonWriter):
         lines = self._looped([], lambda: self._suite(node.body))
         return [ast.For(target, iterable.node, lines, self._otherwise(node))]
 
-    def _otherwise(self, node: ForEach | While | CountedFor) -> Lines:
+    def _otherwise(self, node: ir.ForEach | ir.While | ir.CountedFor) -> Lines:
         return self._suite(node.otherwise) if node.otherwise is not None else []
 
-    def _while(self, node: While) -> Lines:
+    def _while(self, node: ir.While) -> Lines:
         *before, loop = super()._while(node)
         loop.orelse = self._otherwise(node)  # type: ignore[attr-defined]
         return [*before, loop]
 
-    def _counted(self, node: CountedFor) -> Lines:
+    def _counted(self, node: ir.CountedFor) -> Lines:
         *before, loop = super()._counted(node)
         loop.orelse = self._otherwise(node)  # type: ignore[attr-defined]
         return [*before, loop]
 
     _EXPRESSIONS: ClassVar[dict[type[Node], Callable[..., Expr]]] = {
         **ExpressionWriter._EXPRESSIONS,
-        Aggregate: _braced,
-        Binary: _binary,
-        Conditional: _conditional,
-        Constant: _constant,
-        Convert: _convert,
-        Dynamic: _dynamic,
-        Element: _element,
-        Length: _length,
-        Logical: _logical,
-        Name: _name,
+        ir.Aggregate: _braced,
+        ir.Binary: _binary,
+        ir.Conditional: _conditional,
+        ir.Constant: _constant,
+        ir.Convert: _convert,
+        ir.Dynamic: _dynamic,
+        ir.Element: _element,
+        ir.Length: _length,
+        ir.Logical: _logical,
+        ir.Name: _name,
     }
     _STATEMENTS: ClassVar[dict[type[Node], Callable[..., Lines]]] = {
         **PythonWriter._STATEMENTS,
-        CountedFor: _counted,
-        DynamicStatement: _dynamic_statement,
-        ForEach: _for_each,
-        ParallelAssignment: _parallel,
-        Raise: _raise,
-        Unpack: _unpack,
-        While: _while,
+        ir.CountedFor: _counted,
+        ir.DynamicStatement: _dynamic_statement,
+        ir.ForEach: _for_each,
+        ir.ParallelAssignment: _parallel,
+        ir.Raise: _raise,
+        ir.Unpack: _unpack,
+        ir.While: _while,
     }
 
 
-def _bare(e: Expression) -> Expression:
-    while isinstance(e, Convert):
-        e = e.value
-    return e
-
-
-def _end_of(comparison: Binary | Logical) -> Expression | None:
+def _end_of(comparison: ir.Binary | ir.Logical) -> Expression | None:
     """The last operand of ``a < b``, or of ``a < b < c``."""
-    while isinstance(comparison, Logical):
+    while isinstance(comparison, ir.Logical):
         last = comparison.right
-        if not isinstance(last, Binary | Logical):
+        if not isinstance(last, ir.Binary | ir.Logical):
             return None
         comparison = last
-    return _bare(comparison.right) if comparison.compares else None
+    return bare(comparison.right) if comparison.compares else None
 
 
 class _Filled(ast.NodeTransformer):

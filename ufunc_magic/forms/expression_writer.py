@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import ClassVar
 
+from .. import ir
 from ..ir import (
     BOOL,
     COMPLEX,
@@ -16,27 +17,11 @@ from ..ir import (
     INT,
     NOWHERE,
     VOID,
-    AddressOf,
-    Aggregate,
-    Assignment,
-    Binary,
-    Comma,
-    Conditional,
-    Constant,
-    Convert,
     CType,
-    Current,
-    Element,
     Expression,
-    Field,
-    FunctionCall,
-    Logical,
-    Name,
     Node,
-    OpaqueExpression,
-    StringLiteral,
     Symbol,
-    Unary,
+    bare,
     integer,
     math_function,
 )
@@ -101,12 +86,12 @@ class ExpressionWriter(Operators):
         finally:
             self.before = around
 
-    def _opaque(self, node: OpaqueExpression) -> Expr:
+    def _opaque(self, node: ir.OpaqueExpression) -> Expr:
         raise self.stop(node.reason, node)
 
     # -- constants and names ----------------------------------------------------------------------
 
-    def _constant(self, node: Constant) -> Expr:
+    def _constant(self, node: ir.Constant) -> Expr:
         t, value, text = node.type, node.value, node.spelling
         if t.kind == "a":
             name = text or "NULL"
@@ -128,10 +113,10 @@ class ExpressionWriter(Operators):
             return Expr(number(value), COMPLEX if t.bits != 64 else t)
         return rounded(Expr(number(value), t, value=value))
 
-    def _string(self, node: StringLiteral) -> Expr:
+    def _string(self, node: ir.StringLiteral) -> Expr:
         raise self.refused(node)
 
-    def _name(self, node: Name) -> Expr:
+    def _name(self, node: ir.Name) -> Expr:
         symbol = node.symbol
         variable = self.variables.get(symbol)
         if variable is None:
@@ -167,7 +152,7 @@ class ExpressionWriter(Operators):
 
     # -- operators --------------------------------------------------------------------------------
 
-    def _convert(self, node: Convert) -> Expr:
+    def _convert(self, node: ir.Convert) -> Expr:
         t = node.type
         if t.kind == "v":
             return replace(self.value(node.value), type=VOID)
@@ -175,7 +160,7 @@ class ExpressionWriter(Operators):
             raise self.stop(f"casts a pointer: `{self.brief(node)}`", node)
         if t.kind in "?V":
             self.scope.check_type(t, node)
-        if t.kind == "c" and isinstance(node.value, Aggregate):
+        if t.kind == "c" and isinstance(node.value, ir.Aggregate):
             return self._braced(node.value)
         e = self.operand(node.value) if t.kind == "c" else self.value(node.value)
         if not node.explicit and t.kind in "iu" and e.type.integral:
@@ -184,11 +169,13 @@ class ExpressionWriter(Operators):
 
     def operand(self, node: Expression) -> Expr:
         """A value without its implicit conversion to a floating-point type: Python's operators do that themselves."""
-        while isinstance(node, Convert) and not node.explicit and node.type.kind in "fc" and node.value.type.arithmetic:
+        while (
+            isinstance(node, ir.Convert) and not node.explicit and node.type.kind in "fc" and node.value.type.arithmetic
+        ):
             node = node.value
         return self.value(node)
 
-    def _binary(self, node: Binary) -> Expr:
+    def _binary(self, node: ir.Binary) -> Expr:
         for side in (node.left, node.right):
             if side.type.kind == "a":
                 self.value(side)
@@ -199,14 +186,14 @@ class ExpressionWriter(Operators):
 
     def condition(self, node: Expression) -> Expr:
         """An expression of which only truth matters."""
-        while isinstance(node, Convert) and not node.explicit and node.type == BOOL:
+        while isinstance(node, ir.Convert) and not node.explicit and node.type == BOOL:
             node = node.value
         e = self.value(node)
         if e.type.kind in "av":
             raise self.stop(f"asks whether `{self.brief(node)}` is null", node)
         return e if e.logical else tested(self.settle(e))
 
-    def _logical(self, node: Logical) -> Expr:
+    def _logical(self, node: ir.Logical) -> Expr:
         left = self.condition(node.left)
         with self._inside():
             right = self.condition(node.right)
@@ -214,7 +201,7 @@ class ExpressionWriter(Operators):
         written = operation("and" if node.op == "&&" else "or", left, right)
         return Expr(written, node.type, low=0, high=1, truth=both, logical=not both)
 
-    def _unary(self, node: Unary) -> Expr:
+    def _unary(self, node: ir.Unary) -> Expr:
         if node.op == "!":
             return Expr(negation(self.condition(node.operand)), node.type, low=0, high=1, truth=True)
         e = self.value(node.operand)
@@ -222,7 +209,7 @@ class ExpressionWriter(Operators):
             raise self.stop(f"contains `{self.brief(node)}`, which has no Python form", node)
         return self.negative(e) if node.op == "-" else self.flipped(e)
 
-    def _conditional(self, node: Conditional) -> Expr:
+    def _conditional(self, node: ir.Conditional) -> Expr:
         test = self.condition(node.test)
         with self._inside():
             left, right = self.value(node.yes), self.value(node.no)
@@ -235,25 +222,25 @@ class ExpressionWriter(Operators):
     def place(self, node: Expression) -> Expr:
         """What can be assigned to: its Python spelling and type."""
         match node:
-            case Name(symbol=symbol):
+            case ir.Name(symbol=symbol):
                 variable = self.variables.get(symbol)
                 if variable is None:
                     raise self.stop(f"changes the global variable `{symbol.name}`", node)
                 if variable.cell or variable.type.kind == "a":
                     raise self.stop(f"moves the pointer `{variable.name}`", node)
                 return variable.expression
-            case Element() | Field():
+            case ir.Element() | ir.Field():
                 return self.value(node)
-            case OpaqueExpression():
+            case ir.OpaqueExpression():
                 raise self.stop(node.reason, node)
         raise self.stop(f"assigns to `{self.brief(node)}`", node)
 
     def _pointed(self, node: Expression) -> Expr | None:
         """The one value that the pointer ``node`` points to, which Python holds under its name."""
-        variable = self.variables.get(node.symbol) if isinstance(node, Name) else None
+        variable = self.variables.get(node.symbol) if isinstance(node, ir.Name) else None
         return replace(variable.expression, truth=False) if variable is not None and variable.cell else None
 
-    def _element(self, node: Element) -> Expr:
+    def _element(self, node: ir.Element) -> Expr:
         base, subscript = node.base, node.index
         star = subscript.at == NOWHERE
         if (one := self._pointed(base)) is not None:
@@ -271,18 +258,18 @@ class ExpressionWriter(Operators):
         index = index if index.loose else self.settle(index)
         return Expr(python("{}[{}]", e, index), e.type.of, truth=e.type.of.kind == "b")
 
-    def _field(self, node: Field) -> Expr:
+    def _field(self, node: ir.Field) -> Expr:
         e = self.value(node.base)
         if e.type.kind != "c" or node.name not in ("real", "imag"):
             raise self.stop(f"uses `{self.brief(node)}`", node)
         return Expr(ast.Attribute(e.node, node.name), replace(node.type, kind="f"))
 
-    def _address(self, node: AddressOf) -> Expr:
+    def _address(self, node: ir.AddressOf) -> Expr:
         raise self.stop(f"takes an address: `{self.brief(node)}`", node)
 
     def address(self, node: Expression) -> Expr:
         """The place whose address an argument is."""
-        if isinstance(node, AddressOf):
+        if isinstance(node, ir.AddressOf):
             return self.place(node.place)
         if (one := self._pointed(node)) is not None:
             return one
@@ -296,25 +283,25 @@ class ExpressionWriter(Operators):
     def effect(self, node: Expression) -> Lines:
         """An expression evaluated for what it does, as statements."""
         match node:
-            case Comma(first=first, second=second):
+            case ir.Comma(first=first, second=second):
                 return self.effect(first) + self.effect(second)
-            case Assignment():
+            case ir.Assignment():
                 return [self.store(*self._change(node), node)]
-            case FunctionCall():
+            case ir.FunctionCall():
                 return self._call_statement(node)
-            case Convert(explicit=True, type=t, value=inner) if t.kind == "v":
-                return [] if isinstance(inner, Name) else self.effect(inner)
-            case Name() | Constant():
+            case ir.Convert(explicit=True, type=t, value=inner) if t.kind == "v":
+                return [] if isinstance(inner, ir.Name) else self.effect(inner)
+            case ir.Name() | ir.Constant():
                 return []
         return [ast.Expr(self.value(node).node)]
 
-    def _comma(self, node: Comma) -> Expr:
+    def _comma(self, node: ir.Comma) -> Expr:
         if self.before is None:
             raise self.stop("uses the comma operator inside a condition", node)
         self.before += self.effect(node.first)
         return self.value(node.second)
 
-    def _change(self, node: Assignment) -> tuple[Expr, Expr]:
+    def _change(self, node: ir.Assignment) -> tuple[Expr, Expr]:
         """The place that an assignment changes, and what it becomes."""
         target = self.place(node.place)
         op, amount = _moved(node.value)
@@ -328,10 +315,10 @@ class ExpressionWriter(Operators):
             value = replace(value, low=target.low, high=target.high)  # a counter keeps its range
         return target, value
 
-    def _current_value(self, node: Current) -> Expr:
+    def _current_value(self, node: ir.Current) -> Expr:
         return self._current[-1]
 
-    def _assignment(self, node: Assignment) -> Expr:
+    def _assignment(self, node: ir.Assignment) -> Expr:
         target, value = self._change(node)
         if _moved(node.value)[1] != 1 and self.before is not None and not node.postfix:
             self.before.append(self.store(target, value, node))
@@ -342,7 +329,7 @@ class ExpressionWriter(Operators):
         step = _moved(node.value)[0]
         return self.binary("-" if step == "+" else "+", after, constant(1, INT), node)
 
-    def _walrus(self, target: Expr, value: Expr, node: Assignment) -> Expr:
+    def _walrus(self, target: Expr, value: Expr, node: ir.Assignment) -> Expr:
         if not isinstance(target.node, ast.Name):
             raise self.stop(f"assigns inside an expression: `{self.brief(node)}`", node)
         value = self.convert(value, target.type, node=node)
@@ -350,7 +337,7 @@ class ExpressionWriter(Operators):
 
     # -- calls ------------------------------------------------------------------------------------
 
-    def _call(self, node: FunctionCall) -> Expr:
+    def _call(self, node: ir.FunctionCall) -> Expr:
         e, targets = self._called(node)
         if not targets:
             return e
@@ -362,7 +349,7 @@ class ExpressionWriter(Operators):
         self.before.append(assign(tuple_of([name, *targets]), e))
         return Expr(name, e.type)
 
-    def _call_statement(self, node: FunctionCall) -> Lines:
+    def _call_statement(self, node: ir.FunctionCall) -> Lines:
         short = node.name.removeprefix("__builtin_").removeprefix("std::")
         if short in ("sincos", "sincosf") and len(node.arguments) == 3 and node.target != "cell":
             first = node.arguments[0]
@@ -376,7 +363,7 @@ class ExpressionWriter(Operators):
             return [ast.Expr(e.node)]
         return [assign(tuple_of(["_", *targets] if e.type != VOID else targets), e)]
 
-    def _called(self, node: FunctionCall) -> tuple[Expr, list[Expr]]:
+    def _called(self, node: ir.FunctionCall) -> tuple[Expr, list[Expr]]:
         """A call, and the places that its further results go to."""
         if node.target == "cell":
             return self._own_call(node)
@@ -386,7 +373,7 @@ class ExpressionWriter(Operators):
             return e, [self.address(node.arguments[1])]
         return self._library(node.name, node.arguments, node), []
 
-    def _library(self, name: str, arguments: Sequence[Expression], node: FunctionCall) -> Expr:
+    def _library(self, name: str, arguments: Sequence[Expression], node: ir.FunctionCall) -> Expr:
         short = name.removeprefix("__builtin_").removeprefix("std::")
         if short in _INFINITE:
             return Expr(python("math.nan" if short.startswith("nan") else "math.inf"), DOUBLE)
@@ -405,7 +392,7 @@ class ExpressionWriter(Operators):
             values = [self.to_float(v, DOUBLE) if v.type.kind == "c" else v for v in values]
         return self.library(*entry, values, node)
 
-    def _own_call(self, node: FunctionCall) -> tuple[Expr, list[Expr]]:
+    def _own_call(self, node: ir.FunctionCall) -> tuple[Expr, list[Expr]]:
         """A call of one of the cell's functions."""
         routine = self.scope.routine(node, len(node.arguments))
         if routine.main and not routine.plain:
@@ -432,13 +419,13 @@ class ExpressionWriter(Operators):
 
     def initial(self, node: Expression, t: CType, *, frozen: bool = False) -> Expr:
         """An initializer for type ``t``."""
-        if isinstance(node, Aggregate):
+        if isinstance(node, ir.Aggregate):
             return self._braced(node, frozen=frozen)
-        if t.kind == "a" and not isinstance(node, Name | OpaqueExpression | Element):
+        if t.kind == "a" and not isinstance(node, ir.Name | ir.OpaqueExpression | ir.Element):
             raise self.stop(f"initializes an array with `{self.brief(node)}`", node)
         return self.value(node)
 
-    def _braced(self, node: Aggregate, *, frozen: bool = False) -> Expr:
+    def _braced(self, node: ir.Aggregate, *, frozen: bool = False) -> Expr:
         t = node.type
         if t.kind == "c":
             return Expr(call("complex", *(self.settle(self.operand(item)) for item in node.items)), t)
@@ -454,35 +441,29 @@ class ExpressionWriter(Operators):
         return Expr(ast.Tuple(nodes) if frozen else ast.List(nodes), t)
 
     _EXPRESSIONS: ClassVar[dict[type[Node], Callable[..., Expr]]] = {
-        AddressOf: _address,
-        Aggregate: _braced,
-        Assignment: _assignment,
-        Binary: _binary,
-        Comma: _comma,
-        Conditional: _conditional,
-        Constant: _constant,
-        Convert: _convert,
-        Current: _current_value,
-        Element: _element,
-        Field: _field,
-        FunctionCall: _call,
-        Logical: _logical,
-        Name: _name,
-        OpaqueExpression: _opaque,
-        StringLiteral: _string,
-        Unary: _unary,
+        ir.AddressOf: _address,
+        ir.Aggregate: _braced,
+        ir.Assignment: _assignment,
+        ir.Binary: _binary,
+        ir.Comma: _comma,
+        ir.Conditional: _conditional,
+        ir.Constant: _constant,
+        ir.Convert: _convert,
+        ir.Current: _current_value,
+        ir.Element: _element,
+        ir.Field: _field,
+        ir.FunctionCall: _call,
+        ir.Logical: _logical,
+        ir.Name: _name,
+        ir.OpaqueExpression: _opaque,
+        ir.StringLiteral: _string,
+        ir.Unary: _unary,
     }
 
 
 def _moved(value: Expression) -> tuple[str | None, int | None]:
     """The operator of an assignment that changes what its place held, and by which constant it adds or subtracts."""
-    while isinstance(value, Convert):
-        value = value.value
-    if not isinstance(value, Binary):
-        return None, None
-    left = value.left
-    while isinstance(left, Convert):
-        left = left.value
-    if not isinstance(left, Current):
+    value = bare(value)
+    if not isinstance(value, ir.Binary) or not isinstance(bare(value.left), ir.Current):
         return None, None
     return value.op, integer(value.right) if value.op in ("+", "-") else None

@@ -8,26 +8,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..ir import (
-    FUNCTION,
-    AddressOf,
-    Assignment,
-    Convert,
-    CType,
-    Current,
-    Element,
-    Expression,
-    Field,
-    FunctionCall,
-    FunctionIR,
-    Name,
-    Node,
-    Program,
-    Return,
-    Statement,
-    Symbol,
-    walk,
-)
+from .. import ir
+from ..ir import FUNCTION, CType, Expression, FunctionIR, Node, Program, Statement, Symbol, walk
 from ..model import Parameter
 from .math_names import HELPERS
 from .value import Expr, Stop
@@ -113,7 +95,7 @@ class ModuleScope:
         self.routines.setdefault(routine.function, routine)
         return routine.name
 
-    def routine(self, call: FunctionCall, count: int) -> Routine:
+    def routine(self, call: ir.FunctionCall, count: int) -> Routine:
         """The function of the cell that a call is of."""
         overloads = self.program.functions[call.name]
         if call.overload < 0:
@@ -177,9 +159,9 @@ def root_symbol(place: Expression) -> Symbol | None:
     """The variable that a place is in, or that leads to it."""
     while True:
         match place:
-            case Name(symbol=symbol):
+            case ir.Name(symbol=symbol):
                 return symbol
-            case Element(base=inner) | Field(base=inner) | AddressOf(place=inner) | Convert(value=inner):
+            case ir.Element(base=inner) | ir.Field(base=inner) | ir.AddressOf(place=inner) | ir.Convert(value=inner):
                 place = inner
             case _:
                 return None
@@ -190,7 +172,7 @@ def changes_of(function: FunctionIR) -> dict[Symbol, list[Node]]:
     changes: dict[Symbol, list[Node]] = {}
     for node in walk(function.body):
         match node:
-            case Assignment(place=place) | AddressOf(place=place):
+            case ir.Assignment(place=place) | ir.AddressOf(place=place):
                 symbol = root_symbol(place)
                 if symbol is not None:
                     changes.setdefault(symbol, []).append(node)
@@ -202,7 +184,7 @@ def assigned_first(function: FunctionIR, symbol: Symbol) -> bool:
     for statement in function.body.body:
         if _assigns(statement, symbol):
             return True
-        if any(isinstance(n, Return) or (isinstance(n, Name) and n.symbol is symbol) for n in walk(statement)):
+        if any(isinstance(n, ir.Return) or (isinstance(n, ir.Name) and n.symbol is symbol) for n in walk(statement)):
             return False
     return False
 
@@ -210,11 +192,13 @@ def assigned_first(function: FunctionIR, symbol: Symbol) -> bool:
 def _assigns(statement: Statement, symbol: Symbol) -> bool:
     nodes = list(walk(statement))
     match nodes:
-        case [_, Assignment(place=place), *_]:
-            first = isinstance(place, Name) or (
-                isinstance(place, Element) and isinstance(place.base, Name) and getattr(place.index, "value", 1) == 0
+        case [_, ir.Assignment(place=place), *_]:
+            first = isinstance(place, ir.Name) or (
+                isinstance(place, ir.Element)
+                and isinstance(place.base, ir.Name)
+                and getattr(place.index, "value", 1) == 0
             )
-            uses = sum(1 for n in nodes if isinstance(n, Name) and n.symbol is symbol)
-            current = any(isinstance(n, Current) for n in nodes)
+            uses = sum(1 for n in nodes if isinstance(n, ir.Name) and n.symbol is symbol)
+            current = any(isinstance(n, ir.Current) for n in nodes)
             return first and root_symbol(place) is symbol and uses == 1 and not current
     return False

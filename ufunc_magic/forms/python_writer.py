@@ -8,36 +8,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
 
-from ..ir import (
-    AddressOf,
-    Assert,
-    Assignment,
-    Binary,
-    Block,
-    Break,
-    Constant,
-    Continue,
-    Convert,
-    CountedFor,
-    CType,
-    Current,
-    Declare,
-    DoWhile,
-    Evaluate,
-    Expression,
-    For,
-    If,
-    Node,
-    OpaqueStatement,
-    Raise,
-    Return,
-    Statement,
-    Switch,
-    Symbol,
-    While,
-    integer,
-    walk,
-)
+from .. import ir
+from ..ir import Block, CType, Expression, Node, Statement, Symbol, bare, integer, walk
 from .expression_writer import ExpressionWriter
 from .module_scope import ModuleScope, Routine, changes_of, python_name
 from .value import Expr, Lines, Variable, array, assign, branches, call, negation, number, operation, result, zero
@@ -98,28 +70,28 @@ class PythonWriter(ExpressionWriter):
     def _block(self, node: Block) -> Lines:
         return self._scoped(node.body)
 
-    def _opaque_statement(self, node: OpaqueStatement) -> Lines:
+    def _opaque_statement(self, node: ir.OpaqueStatement) -> Lines:
         raise self.stop(node.reason, node)
 
-    def _evaluate(self, node: Evaluate) -> Lines:
+    def _evaluate(self, node: ir.Evaluate) -> Lines:
         return self._prepared(lambda: self.effect(node.value))
 
-    def _break(self, node: Break) -> Lines:
+    def _break(self, node: ir.Break) -> Lines:
         if not self.around or self.around[-1] is None:
             raise self.stop("leaves a switch from inside a case", node)
         return [ast.Break()]
 
-    def _continue(self, node: Continue) -> Lines:
+    def _continue(self, node: ir.Continue) -> Lines:
         update = next((lines for lines in reversed(self.around) if lines is not None), [])
         return [*update, ast.Continue()]
 
-    def _raise(self, node: Raise) -> Lines:
+    def _raise(self, node: ir.Raise) -> Lines:
         """Whatever is thrown arrives as a RuntimeError."""
         message = [ast.Constant(node.message)] if node.message is not None else []
         return [ast.Raise(call("RuntimeError", *message))]
 
-    def _assert(self, node: Assert) -> Lines:
-        if isinstance(node.test, Constant) and node.test.value == 0:
+    def _assert(self, node: ir.Assert) -> Lines:
+        if isinstance(node.test, ir.Constant) and node.test.value == 0:
             return [ast.Assert(ast.Constant(False), ast.Constant(node.message))]
         test = self.condition(node.test)
         return [ast.Assert(test.node, ast.Constant(node.message) if node.message is not None else None)]
@@ -138,7 +110,7 @@ class PythonWriter(ExpressionWriter):
         lines, self.before = self.before, None
         return lines, e
 
-    def _return(self, node: Return) -> Lines:
+    def _return(self, node: ir.Return) -> Lines:
         def line() -> Lines:
             pairs = zip(node.values, self.types, strict=False)
             values = [self.convert(self.initial(v, t), t, node=node, final=True) for v, t in pairs]
@@ -146,13 +118,13 @@ class PythonWriter(ExpressionWriter):
 
         return self._prepared(line)
 
-    def _if(self, node: If) -> Lines:
+    def _if(self, node: ir.If) -> Lines:
         lines, test = self._tested(lambda: self.condition(node.test))
         suite = self._suite(node.then)
         other: Lines = []
         if node.otherwise is not None:
             match node.otherwise.body:
-                case (If() as inner,) if node.otherwise.at == inner.at:
+                case (ir.If() as inner,) if node.otherwise.at == inner.at:
                     other = self.write(inner)
                 case _:
                     other = self._suite(node.otherwise)
@@ -160,7 +132,7 @@ class PythonWriter(ExpressionWriter):
 
     # -- loops ------------------------------------------------------------------------------------
 
-    def _while(self, node: While) -> Lines:
+    def _while(self, node: ir.While) -> Lines:
         return self._loop(node.test, [], node.body)
 
     def _loop(self, test: Expression | None, update: Lines, body: Block) -> Lines:
@@ -177,9 +149,9 @@ class PythonWriter(ExpressionWriter):
             lines = []
         return [ast.While(condition, [*first, *lines, *update], [])]
 
-    def _do(self, node: DoWhile) -> Lines:
-        leaves = any(isinstance(n, Break | Continue) for n in walk(node.body))
-        if integer(node.test) == 0 and isinstance(node.test, Constant) and not leaves:
+    def _do(self, node: ir.DoWhile) -> Lines:
+        leaves = any(isinstance(n, ir.Break | ir.Continue) for n in walk(node.body))
+        if integer(node.test) == 0 and isinstance(node.test, ir.Constant) and not leaves:
             return self._scoped(node.body.body)
         first, e = self._tested(lambda: self.condition(node.test))
         endless = isinstance(e.value, int) and e.value != 0
@@ -187,7 +159,7 @@ class PythonWriter(ExpressionWriter):
         lines = self._looped(last, lambda: self._suite(node.body))
         return [ast.While(ast.Constant(True), [*lines, *last], [])]
 
-    def _for(self, node: For) -> Lines:
+    def _for(self, node: ir.For) -> Lines:
         self.scopes.append(set())
         lines = self.statements(node.start)
         # The update is written in the scope of the loop's header, before the body declares its own names.
@@ -197,13 +169,13 @@ class PythonWriter(ExpressionWriter):
         self.scopes.pop()
         return lines
 
-    def _counted(self, node: CountedFor) -> Lines:
+    def _counted(self, node: ir.CountedFor) -> Lines:
         """``for i in range(...)``."""
         self.scopes.append(set())
         t = node.counter.type
         begin = self.settle(self.convert(self.value(node.start), t))
         limit = node.stop
-        while isinstance(limit, Convert) and not limit.explicit and limit.value.type.integral:
+        while isinstance(limit, ir.Convert) and not limit.explicit and limit.value.type.integral:
             limit = limit.value
         end = self.value(limit)
         # n - 1 of an unsigned 0 would be a loop over all memory: not what a program that works does.
@@ -229,7 +201,7 @@ class PythonWriter(ExpressionWriter):
 
     # -- switch -----------------------------------------------------------------------------------
 
-    def _switch(self, node: Switch) -> Lines:
+    def _switch(self, node: ir.Switch) -> Lines:
         lines, subject = self._tested(lambda: self.settled(node.subject))
         if not isinstance(subject.node, ast.Name):
             name = ast.Name(self.scope.fresh("key"))
@@ -271,7 +243,7 @@ class PythonWriter(ExpressionWriter):
         self.variables[symbol] = Variable(spelled, t, low, high, cell)
         return self.variables[symbol]
 
-    def _declare(self, node: Declare) -> Lines:
+    def _declare(self, node: ir.Declare) -> Lines:
         symbol = node.symbol
         if symbol.storage in ("static", "constant", "global"):
             if symbol.initial is None or (symbol.assigned and not symbol.const):
@@ -279,7 +251,7 @@ class PythonWriter(ExpressionWriter):
             return []
         return self._prepared(lambda: self._local(node))
 
-    def _local(self, node: Declare) -> Lines:
+    def _local(self, node: ir.Declare) -> Lines:
         symbol, t = node.symbol, node.symbol.type
         if symbol.reference:
             raise self.stop(f"uses the reference `{symbol.name}`", node)
@@ -296,11 +268,11 @@ class PythonWriter(ExpressionWriter):
             return [assign(variable.name, self._empty(t, node.sizes))]
         return []
 
-    def _alias(self, node: Declare) -> Lines:
+    def _alias(self, node: ir.Declare) -> Lines:
         """A pointer that is another name of an array."""
         symbol = node.symbol
         for change in self.changes.get(symbol, ()):
-            if not isinstance(change, Assignment) or getattr(change.place, "symbol", None) is symbol:
+            if not isinstance(change, ir.Assignment) or getattr(change.place, "symbol", None) is symbol:
                 raise self.stop(f"moves the pointer `{symbol.name}`", node)
         value = self.value(node.value) if node.value is not None else None
         if value is None or value.type.kind != "a":
@@ -317,7 +289,7 @@ class PythonWriter(ExpressionWriter):
 
     @cached_property
     def _starts(self) -> dict[Symbol, Expression | None]:
-        return {node.symbol: node.value for node in walk(self.function.body) if isinstance(node, Declare)}
+        return {node.symbol: node.value for node in walk(self.function.body) if isinstance(node, ir.Declare)}
 
     def _counts(self, symbol: Symbol) -> bool:
         """Whether an int starts from literals and moves by small literals only."""
@@ -325,17 +297,17 @@ class PythonWriter(ExpressionWriter):
         start = self._starts.get(symbol)
         values = [start] if start is not None else []
         for move in moves:
-            if isinstance(move, AddressOf) or not isinstance(move, Assignment):
+            if isinstance(move, ir.AddressOf) or not isinstance(move, ir.Assignment):
                 return False
-            value = _bare(move.value)
-            if isinstance(value, Binary) and isinstance(_bare(value.left), Current):
+            value = bare(move.value)
+            if isinstance(value, ir.Binary) and isinstance(bare(value.left), ir.Current):
                 if value.op not in ("+", "-"):
                     return False
-                value = _bare(value.right)
+                value = bare(value.right)
             values.append(value)
-        bare = [_bare(v) for v in values]
+        plain = [bare(v) for v in values]
         return bool(moves) and all(
-            isinstance(v, Constant) and not isinstance(v.value, complex) and 0 <= v.value < _SMALL for v in bare
+            isinstance(v, ir.Constant) and not isinstance(v.value, complex) and 0 <= v.value < _SMALL for v in plain
         )
 
     def _empty(self, t: CType, sizes: Sequence[Expression | None]) -> ast.expr:
@@ -349,21 +321,21 @@ class PythonWriter(ExpressionWriter):
         return array(inner, [size], copied=t.of.kind == "a")
 
     _STATEMENTS: ClassVar[dict[type[Node], Callable[..., Lines]]] = {
-        Assert: _assert,
+        ir.Assert: _assert,
         Block: _block,
-        Break: _break,
-        Continue: _continue,
-        CountedFor: _counted,
-        Declare: _declare,
-        DoWhile: _do,
-        Evaluate: _evaluate,
-        For: _for,
-        If: _if,
-        OpaqueStatement: _opaque_statement,
-        Raise: _raise,
-        Return: _return,
-        Switch: _switch,
-        While: _while,
+        ir.Break: _break,
+        ir.Continue: _continue,
+        ir.CountedFor: _counted,
+        ir.Declare: _declare,
+        ir.DoWhile: _do,
+        ir.Evaluate: _evaluate,
+        ir.For: _for,
+        ir.If: _if,
+        ir.OpaqueStatement: _opaque_statement,
+        ir.Raise: _raise,
+        ir.Return: _return,
+        ir.Switch: _switch,
+        ir.While: _while,
     }
 
 
@@ -372,15 +344,9 @@ def _statements(nodes: Sequence[Statement]) -> bool:
     return any(_statements(node.body) if isinstance(node, Block) else True for node in nodes)
 
 
-def _bare(e: Expression) -> Expression:
-    while isinstance(e, Convert):
-        e = e.value
-    return e
-
-
 def _steps_down(change: Node) -> bool:
-    value = _bare(change.value) if isinstance(change, Assignment) else None
-    return isinstance(value, Binary) and value.op == "-"
+    value = bare(change.value) if isinstance(change, ir.Assignment) else None
+    return isinstance(value, ir.Binary) and value.op == "-"
 
 
 def _plus(e: Expr, amount: int) -> ast.expr:

@@ -85,6 +85,7 @@ from .nodes import (
     Unary as Unary,
     Unpack as Unpack,
     While as While,
+    bare as bare,
     children as children,
     truth as truth,
     walk as walk,

@@ -15,7 +15,6 @@ from .nodes import (
     AddressOf,
     Assignment,
     Binary,
-    Convert,
     CountedFor,
     Declare,
     Element,
@@ -27,6 +26,7 @@ from .nodes import (
     OpaqueExpression,
     OpaqueStatement,
     Symbol,
+    bare,
     children,
 )
 
@@ -83,7 +83,7 @@ def _inner(
     length = known[index].get(parameters[passed.position])
     if length is None or (at := parameters.index(length)) >= len(call.arguments):
         return None
-    argument = _plain(call.arguments[at])
+    argument = bare(call.arguments[at])
     return argument.symbol if isinstance(argument, Name) and argument.symbol.storage == "parameter" else None
 
 
@@ -146,7 +146,7 @@ def _scan(function: FunctionIR) -> dict[Symbol, _Bounds]:
 
 
 def _changes_argument(passed: _Passed, changed: set[Symbol]) -> bool:
-    return any(isinstance(e := _plain(a), Name) and e.symbol in changed for a in passed.call.arguments)
+    return any(isinstance(e := bare(a), Name) and e.symbol in changed for a in passed.call.arguments)
 
 
 def _arguments(call: FunctionCall, bounds: dict[Symbol, _Bounds], integers: set[Symbol]) -> list[Expression]:
@@ -154,7 +154,7 @@ def _arguments(call: FunctionCall, bounds: dict[Symbol, _Bounds], integers: set[
     left: list[Expression] = [] if call.through is None else [call.through]
     ranged = _range(call)
     for position, argument in enumerate(call.arguments):
-        e = _plain(argument)
+        e = bare(argument)
         first = e.left if isinstance(e, Binary) and e.op == "+" else e
         pointer = first.symbol if isinstance(first, Name) and first.symbol in bounds else None
         if pointer is not None and ranged is not None and position < len(RANGES[last_name(call.name)]):
@@ -172,23 +172,16 @@ def _range(call: FunctionCall) -> tuple[Symbol, Symbol] | None:
     """``x`` and ``n`` of ``std::copy(x, x + n, y)``."""
     if call.target == "cell" or last_name(call.name) not in RANGES or len(call.arguments) < 2:
         return None
-    match _plain(call.arguments[0]), _plain(call.arguments[1]):
+    match bare(call.arguments[0]), bare(call.arguments[1]):
         case Name(symbol=first), Binary(op="+", left=Name(symbol=second), right=end) if first is second:
-            length = _plain(end)
+            length = bare(end)
             return (first, length.symbol) if isinstance(length, Name) else None
     return None
 
 
-def _plain(e: Expression) -> Expression:
-    """An expression without conversions around it."""
-    while isinstance(e, Convert):
-        e = e.value
-    return e
-
-
 def _shifted(e: Expression) -> tuple[Symbol | None, int]:
     """The variable and the number that ``i``, ``i + 1`` or ``(long) n - 1`` is the sum of."""
-    e = _plain(e)
+    e = bare(e)
     match e:
         case Name(symbol=symbol):
             return symbol, 0

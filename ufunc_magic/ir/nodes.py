@@ -619,6 +619,13 @@ def walk(node: Node) -> Iterator[Node]:
         waiting += reversed(tuple(children(node)))
 
 
+def bare(e: Expression) -> Expression:
+    """An expression without conversions around it."""
+    while isinstance(e, Convert):
+        e = e.value
+    return e
+
+
 def truth(value: Expression) -> bool:
     """Whether an expression is 0 or 1: a comparison, a logical operation, or of type ``bool``."""
     match value:
