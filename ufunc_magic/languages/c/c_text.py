@@ -11,12 +11,13 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from types import MappingProxyType
 
 from tree_sitter import Node
 
 from ...ir import Binary, Constant, CType, Expression, Logical, Unary, integer, integer_value
-from .c_tree import one_at_a_time, text_of, tree
+from .c_tree import initializer, one_at_a_time, text_of
 
 #: Wider than any integer of C: an unsigned constant of 64 bits stays what it is.
 _WIDEST = CType("i", 128)
@@ -43,11 +44,7 @@ _DEFINE = re.compile(r"([^\W\d]\w*)(\([^)]*\))?\s*(.*)", re.S)
 _INCLUDE = re.compile(r'<[^>\n]*>|"[^"\n]*"')
 _WORD = re.compile(_STRING.decode() + r"|\.?\d[\w.']*|([^\W\d][\w$]*)", re.S)
 _CALLED = re.compile(_STRING.decode() + r"|(?<!\w)([^\W\d][\w$]*)\s*\(", re.S)
-#: ``(x) -`` behind what ends no operand: a variable or a type in parentheses.
-_NAME = rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*"
-_BARE = re.compile(rb"(?:(?<=[-+*/%&|^=<>!?:;,({}])|\breturn)\s*\(\s*(" + _NAME + rb")\s*\)(?=\s*[-+])")
-#: ``static_cast<double>``, behind which parentheses are a call's.
-_CAST = re.compile(rb"\b\w+_cast\s*<[^<>;]*>\s*\Z")
+_DEFINED = re.compile(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))")
 _UFUNC = re.compile(r"ufunc:(?!:)\s*(.*)")
 
 _KEYWORDS = """
@@ -111,7 +108,7 @@ class Text:
 
     @cached_property
     def _starts(self) -> list[int]:
-        return [0, *(match.end() for match in re.finditer(rb"\n", self.raw))]
+        return [0, *accumulate(len(line) + 1 for line in self.raw.split(b"\n")[:-1])]
 
     def start_of_line(self, line: int) -> int:
         """The first byte of a 1-based line, or the end of the text."""
@@ -150,28 +147,6 @@ class Text:
         for first, last in inside[: bisect_right(inside, end, key=lambda span: span[1])]:
             lines += _unmarked(self.raw[first:last].decode(errors="replace"))
         return _dedented(lines)
-
-
-def unparenthesized(code: bytes) -> bytes:
-    """``code`` without the parentheses of ``(x) - (y)``, which the grammar takes for a cast where ``x`` is a variable.
-
-    Macros make such text, and what stands behind would be bound too tightly.  A variable is a name that something
-    declares and that declares nothing.
-    """
-    names = {match[1] for match in _BARE.finditer(code)}
-    if not names:
-        return code
-    word = rb"\b(" + rb"|".join(map(re.escape, names)) + rb")\b"
-    types = {m[1] for m in re.finditer(word + rb"(?=\s+[A-Za-z_])", code)}
-    types |= {m[1] for m in re.finditer(rb"\b(?:typedef\b[^;]*|using\s+|struct\s+|class\s+)" + word, code)}
-    variables = {m[1] for m in re.finditer(rb"[\w*&,]\s*" + word + rb"\s*(?=[,;=)\[:])", code)} - types
-
-    def bare(match: re.Match[bytes]) -> bytes:
-        if match[1] not in variables or _CAST.search(code, max(0, match.start() - 99), match.start()):
-            return match[0]
-        return match[0].replace(b"(", b" ").replace(b")", b" ")
-
-    return _BARE.sub(bare, code)
 
 
 def read(text: str, *, cplus: bool = False, predefined: Mapping[str, str] = MappingProxyType({})) -> Text:
@@ -252,15 +227,13 @@ class _Conditions:
     def _true(self, word: str, rest: str) -> bool:
         if word != "if":
             return ("".join(rest.split()[:1]) in self.macros) is (word == "ifdef")
-        condition = re.sub(
-            r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))", lambda m: str(int((m[1] or m[2]) in self.macros)), rest
-        )
+        condition = _DEFINED.sub(lambda m: str(int((m[1] or m[2]) in self.macros)), rest)
         return bool(constant(condition, self.macros, missing=0))
 
 
 def blank_literals(text: str) -> str:
     """``text`` with spaces for comments, strings and character constants; directives stay, and so do lines."""
-    return _NO_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    return _NO_CODE.sub(lambda match: "\n".join(" " * len(line) for line in match[0].split("\n")), text)
 
 
 def words(text: str) -> frozenset[str]:
@@ -276,10 +249,10 @@ def called(text: str) -> frozenset[str]:
 def _unmarked(comment: str) -> list[str]:
     """The lines of one comment without its marks."""
     if comment.startswith("//"):
-        return [re.sub(r"^\s*//[/!]*<?", "", line) for line in comment.split("\n")]
-    first, *rest = re.sub(r"\A/\*[*!]*<?|\**\*/\Z", "", comment).split("\n")
+        return [line.lstrip().removeprefix("//").lstrip("/!").removeprefix("<") for line in comment.split("\n")]
+    first, *rest = comment[2:].removesuffix("*/").rstrip("*").lstrip("*!").removeprefix("<").split("\n")
     if all(line.lstrip().startswith("*") for line in rest if line.strip()):
-        return [first, *(re.sub(r"^\s*\*+", "", line) for line in rest)]
+        return [first, *(line.lstrip().lstrip("*") for line in rest)]
     # Without stars the first line stands beside the mark and says nothing of the others' indentation.
     return [first.lstrip(), *textwrap.dedent("\n".join(rest)).split("\n")]
 
@@ -305,43 +278,35 @@ def constant(text: str, names: Mapping[str, str], *, missing: int | None = None)
     """
     known: dict[str, Expression | None] = {}
 
-    def of_text(text: str) -> Expression | None:
-        if len(text) > 200:
-            return None
-        root = tree(f"int x = ({text});".encode())
-        declarator = root.named_children[0].child_by_field_name("declarator") if root.named_child_count == 1 else None
-        value = declarator.child_by_field_name("value") if declarator else None
-        return of_node(value) if value is not None and not root.has_error else None
+    def read_text(text: str) -> Expression | None:
+        value = initializer(text) if len(text) <= 200 else None
+        return read_node(value) if value is not None else None
 
-    def of_name(name: str) -> Expression | None:
-        if name not in known:
-            known[name] = None  # while it is being worked out: a name may not need itself
-            known[name] = of_text(names[name]) if name in names else _number(missing)
-        return known[name]
-
-    def of_node(node: Node) -> Expression | None:
+    def read_node(node: Node) -> Expression | None:
+        word = text_of(node)
         match node.type, node.children:
             case "parenthesized_expression", [_, inner, _]:
-                return of_node(inner)
+                return read_node(inner)
             case "number_literal", _:
-                word = text_of(node)
-                literal = integer_value(word.lstrip("+-"))
-                return _number(literal[0] * (-1 if word[0] == "-" else 1)) if literal is not None else None
+                number = integer_value(word.lstrip("+-"))  # the grammar counts some signs to the number
+                return number and Constant(type=_WIDEST, value=-number[0] if word[0] == "-" else number[0])
             case "identifier", _:
-                return of_name(text_of(node))
+                if word not in known:
+                    known[word] = None  # while it is read: a name may not need itself
+                    absent = None if missing is None else Constant(type=_WIDEST, value=missing)
+                    known[word] = read_text(names[word]) if word in names else absent
+                return known[word]
             case "unary_expression", [sign, operand]:
-                e = of_node(operand)
-                return e if e is None or sign.type == "+" else Unary(_WIDEST, sign.type, e)  # type: ignore[arg-type]
+                value = read_node(operand)
+                if value is None or sign.type == "+":
+                    return value
+                return Unary(type=_WIDEST, op=sign.type, operand=value)  # type: ignore[arg-type]
             case "binary_expression", [left, sign, right]:
-                a, b = of_node(left), of_node(right)
+                a, b = read_node(left), read_node(right)
                 kind = Logical if sign.type in ("&&", "||") else Binary
-                return kind(_WIDEST, sign.type, a, b) if a is not None and b is not None else None  # type: ignore[arg-type]
+                return a and b and kind(type=_WIDEST, op=sign.type, left=a, right=b)  # type: ignore[arg-type]
         return None
 
-    e = of_text(text)
+    e = read_text(text)
     value = integer(e) if e is not None else None
     return value if value is not None and not abs(value) >> 64 else None
-
-
-def _number(value: int | None) -> Expression | None:
-    return Constant(_WIDEST, value) if value is not None else None

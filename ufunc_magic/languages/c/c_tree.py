@@ -32,6 +32,10 @@ _COMPLEX = re.compile(
 )
 
 
+#: ``(x) -``: a variable or a type in parentheses.
+_LIKE_CAST = re.compile(rb"\(\s*[A-Za-z_\x80-\xff][\w\x80-\xff]*\s*\)\s*[-+]")
+
+
 def readable(code: bytes) -> bytes:
     """``code`` with ``complex`` as a qualifier tree-sitter's grammars know, ``_Atomic``, and without alignments.
 
@@ -92,6 +96,39 @@ def tree(code: bytes, *, cplus: bool = False) -> Node:
     """The root of a text's syntax tree, whatever its faults."""
     # A parser of its own: one that two threads share mixes their texts.
     return Parser(_GRAMMARS[cplus]).parse(code).root_node
+
+
+def initializer(text: str, *, cplus: bool = False) -> Node | None:
+    """The tree of an expression; None of text that is no single expression."""
+    root = tree(f"int unused = ({text});".encode(), cplus=cplus)
+    declarator = root.named_children[0].child_by_field_name("declarator") if root.named_child_count == 1 else None
+    return declarator.child_by_field_name("value") if declarator is not None and not root.has_error else None
+
+
+def without_casts_of_variables(code: bytes, *, cplus: bool) -> bytes:
+    """``code`` without the parentheses of ``(x) - (y)``, which the grammar takes for a cast where ``x`` is a variable.
+
+    Macros make such text, and what follows would be bound too tightly.  A variable is a name that a declarator or an
+    expression has.
+    """
+    if not _LIKE_CAST.search(code):
+        return code
+    casts: list[Node] = []
+    names: set[bytes] = set()
+    for node in walk(tree(code, cplus=cplus)):
+        if node.type == "cast_expression":
+            described, value = node.child_by_field_name("type"), node.child_by_field_name("value")
+            signed = value is not None and value.type in ("unary_expression", "number_literal")
+            if signed and described is not None and described.named_child_count == 1 and value is not None:
+                word = described.named_children[0]
+                casts += [word] if word.type == "type_identifier" and (value.text or b"")[:1] in b"+-" else []
+        elif node.type == "identifier":
+            names.add(node.text or b"")
+    result = bytearray(code)
+    for word in casts:
+        if word.text in names:
+            result[code.rindex(b"(", 0, word.start_byte)] = result[code.index(b")", word.end_byte)] = 32
+    return bytes(result)
 
 
 def walk(node: Node) -> Iterator[Node]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from tree_sitter import Node
@@ -36,8 +35,6 @@ from .lowering_context import part, parts
 from .lowering_values import Head
 from .type_lowering import UNKNOWN
 
-#: Innermost arguments of templates.
-_ARGUMENTS = re.compile(r"<[^<>]*>")
 #: Members of ``std::numeric_limits`` -> the macro of <float.h> or <math.h> for double.
 _NUMERIC_LIMITS = {
     "max": "DBL_MAX",
@@ -305,12 +302,14 @@ def _rank(t: CType, parameter: Symbol) -> int:
 
 def _plain_name(function: Node) -> str:
     """The name that is called, without template arguments."""
-    while function.type == "template_function" and (inner := part(function, "name")) is not None:
-        function = inner
-    text = text_of(function)
-    if function.type != "qualified_identifier":
-        return text
-    text = re.sub(r"\s+", "", text)
-    while "<" in text and (shorter := _ARGUMENTS.sub("", text)) != text:
-        text = shorter
-    return text.removeprefix("::")
+    words: list[str] = []
+    while True:
+        while function.type in ("template_function", "template_type", "dependent_name") and (
+            inner := part(function, "name")
+        ):
+            function = inner
+        scope, name = function.child_by_field_name("scope"), part(function, "name")
+        if function.type != "qualified_identifier" or name is None:
+            return "::".join([*words, text_of(function)])
+        words += [_plain_name(scope)] if scope is not None else []
+        function = name

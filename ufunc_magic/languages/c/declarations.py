@@ -103,7 +103,7 @@ def _first(node: Node, kind: str) -> Node | None:
     return next((child for child in node.named_children if child.type == kind), None)
 
 
-_DECLARATOR = re.compile(r"declarator\Z|identifier\Z|_name\Z|template_function\Z")
+_DECLARATOR = ("declarator", "identifier", "_name", "template_function")
 
 
 def _marks(node: Node) -> tuple[str, tuple[Mark, ...]]:
@@ -127,7 +127,7 @@ def _marks(node: Node) -> tuple[str, tuple[Mark, ...]]:
             return "".join(text_of(node).split()), tuple(reversed(marks))
         inner = node.child_by_field_name("declarator")
         if inner is None:
-            inner = next((c for c in reversed(node.named_children) if _DECLARATOR.search(c.type)), None)
+            inner = next((c for c in reversed(node.named_children) if c.type.endswith(_DECLARATOR)), None)
     return "", tuple(reversed(marks))
 
 
@@ -217,11 +217,14 @@ def type_words(spelled: str, *, without: Collection[str] = ()) -> list[str]:
     return [name for name in _type_words(spelled) if name not in without]
 
 
+_WORD = re.compile(r"[^\W\d]\w*")
+
+
 @lru_cache(maxsize=1000)
 def _type_words(spelled: str) -> tuple[str, ...]:
     if spelled.startswith(("struct ", "union ", "enum ", "class ")) or "::" in spelled:
         return ()
-    names = re.findall(r"[^\W\d]\w*", re.sub(r"\[.*?\]", "", spelled.split("(")[0]))
+    names = _WORD.findall(spelled.partition("(")[0].partition("[")[0])
     return tuple(name for name in names if name not in KEYWORDS and name not in STANDARD)
 
 

@@ -37,7 +37,7 @@ def all_lines(text: str, *, cell_name: str) -> list[MarkedLine]:
         if line.startswith("#") and (marker := _MARKER.match(line)):
             number = int(marker[1])
             file = re.sub(r"\\(.)", r"\1", marker[2])
-            if "3" not in marker[3].split() and not re.fullmatch(r"<.*>", file):
+            if "3" not in marker[3].split() and not (file.startswith("<") and file.endswith(">")):
                 own_files.add(file)
             own = file in own_files
             continue

@@ -25,7 +25,7 @@ from ...ir import (
     integer,
 )
 from . import c_text
-from .c_tree import CText, one_at_a_time, text_of, tree, walk
+from .c_tree import CText, initializer, one_at_a_time, text_of, walk
 from .declarations import Declaration, DeclaredTypes, declared_by, template_names
 from .lowering_context import bare, part, parts
 from .lowering_values import FunctionDefinition, Head
@@ -231,10 +231,8 @@ class FileScope:
         return StatementLowerer(self, None if macro else self.text.lines)
 
     def _macro(self, name: str, body: str) -> Symbol | str:
-        root = tree(f"int unused = ({body});".encode(), cplus=self.cplus)
-        declarator = root.named_children[0].child_by_field_name("declarator") if root.named_child_count == 1 else None
-        value = part(declarator, "value") if declarator is not None else None
-        if root.has_error or value is None:
+        value = initializer(body, cplus=self.cplus)
+        if value is None:
             return f"uses the macro `{name}`, which is not an expression"
         e = self._constants(macro=True).value(value)
         return Symbol(name, e.type, "constant", initial=e)

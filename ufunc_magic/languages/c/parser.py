@@ -17,20 +17,22 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from ...ir import FunctionIR, Program, find_effects, find_index_bounds, is_pure, loop_lines
+from ...ir import FunctionIR, Program, find_effects, find_index_bounds, header_constant, is_pure, loop_lines
 from ...model import BodyFacts, Function, Unit
 from . import c_text, declarations, intrinsics, line_markers
-from .c_tree import CText, one_at_a_time, readable, text_of, tree
-from .declarations import Declaration
+from .c_tree import CText, initializer, one_at_a_time, readable, text_of, tree, walk, without_casts_of_variables
+from .declarations import Declaration, Mark
 from .lowering import lower
 
 #: Line of the text that is parsed -> file and line it stands for.
 _Origin = Callable[[int], tuple[str, int]]
 
 _HEADER = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<[^>\n]*>", re.M)
-_CONSTANT = re.compile(r"[\w\s.+\-*/%()<>|&~^!?:]+")
-_WORDS_OF_CONSTANTS = frozenset("double float int long unsigned short char signed sizeof".split())
-_LIMITS = re.compile(r"M_\w+|(FLT|DBL|LDBL)_\w+|U?(CHAR|SHRT|INT|LONG|LLONG)\w*_(MIN|MAX)|INFINITY|NAN|HUGE_VAL[FL]?")
+#: Nodes of which constants are made, beside names.
+_CONSTANT = frozenset(
+    "number_literal parenthesized_expression unary_expression binary_expression conditional_expression cast_expression "
+    "type_descriptor primitive_type sized_type_specifier sizeof_expression call_expression argument_list".split()
+)
 
 
 def parse(source: str, *, cplus: bool = False, predefined: Mapping[str, str] = MappingProxyType({})) -> Unit:
@@ -109,16 +111,13 @@ def _says_itself(text: c_text.Text) -> bool:
     used = c_text.words(text.code.decode(errors="replace"))
 
     def constant(macro: str) -> bool:
-        body = macros[macro]
-        words = set(re.findall(r"(?<![\w.])[^\W\d]\w*", body)) - _WORDS_OF_CONSTANTS
-        number = re.search(r"\d", body) or body.isupper()
-        return bool(
-            number
-            and macro not in text.functions
-            and _CONSTANT.fullmatch(body)
-            and all(
-                w in macros or _is_pure(w) or _LIMITS.fullmatch(w) or (w.isupper() and w not in used) for w in words
-            )
+        value = initializer(macros[macro]) if macro not in text.functions else None
+        nodes = list(walk(value)) if value is not None else []
+        names = {text_of(node) for node in nodes if node.type == "identifier"}
+        return (
+            (macros[macro].isupper() or any(node.type == "number_literal" for node in nodes))
+            and all(node.type == "identifier" or node.type in _CONSTANT for node in nodes)
+            and all(n in macros or _is_pure(n) or header_constant(n) or (n.isupper() and n not in used) for n in names)
         )
 
     return all(constant(macro) for macro in macros.keys() & (used | c_text.words("\n".join(macros.values()))))
@@ -142,13 +141,12 @@ def _preprocessed(
         return _unit(_Cell(code, typed, types, origin), tree), tree
     # Names that macros of the header stand for: ``#define pnorm pnorm5``.
     other = {body: macro for macro, body in code.macros.items() if macro not in code.functions and body.isidentifier()}
-    patterns = re.compile("|".join(f"(?:{fnmatch.translate(pattern)})" for pattern in wrap))
-    header = _Header(lambda line: not lines[min(line, len(lines)) - 1].own, patterns, other)
+    header = _Header(lambda line: not lines[min(line, len(lines)) - 1].own, wrap, other)
     return _unit(_Cell(code, typed, declarations.DeclaredTypes(cplus), origin, header), tree), tree
 
 
 def _tree(code: bytes, cplus: bool, *, macros: Mapping[str, str] = MappingProxyType({}), lines: Sequence[int]) -> CText:
-    code = c_text.unparenthesized(readable(code))
+    code = without_casts_of_variables(readable(code), cplus=cplus)
     return CText(code, tree(code, cplus=cplus), macros, lines)
 
 
@@ -166,8 +164,12 @@ class _Header(NamedTuple):
     """What of headers counts: ``outside`` says whether a line is theirs, ``other`` has other names of functions."""
 
     outside: Callable[[int], bool]
-    patterns: re.Pattern[str]
+    patterns: Collection[str]
     other: Mapping[str, str]
+
+    def includes(self, name: str) -> bool:
+        """Whether a pattern fits a function or its other name."""
+        return any(fnmatch.fnmatchcase(n, p) for n in (name, self.other.get(name, "")) if n for p in self.patterns)
 
 
 @dataclass
@@ -254,7 +256,7 @@ def _read(cell: _Cell, node: Node, place: _Place) -> list[tuple[Node, _Place]]:
         return [(body, replace(place, c_linkage=linkage == '"C"', outer=outer))] if body else []
     elif kind == "namespace_definition":
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
-        words = re.findall(r"\w+", text_of(name)) if name else []
+        words = [word.strip() for word in text_of(name).split("::")] if name else []
         _name(cell, words[:1], place)
         inner = replace(place, scope=(*place.scope, *words), hidden=place.hidden or not name)
         return [(body, inner)] if body else []
@@ -299,7 +301,7 @@ def _read_prototype(cell: _Cell, node: Node, declared: Declaration, place: _Plac
     top = place.outer or node
     file, line = cell.origin(top.start_point[0] + 1)
     other = header.other.get(name, "") if header else ""
-    if header and file and (name.startswith("__") or not any(map(header.patterns.match, filter(None, (name, other))))):
+    if header and file and (name.startswith("__") or not header.includes(name)):
         return
     # An empty list says nothing in C.
     silent = declared.marks[0].text == "()" and not cell.types.cplus
@@ -320,15 +322,14 @@ def _read_prototype(cell: _Cell, node: Node, declared: Declaration, place: _Plac
     for word in () if place.outside else (head.returned.base, *(p.type for p in parameters)):
         cell.interface.update(dict.fromkeys(declarations.type_words(word)))
     # ``x[]`` is more than one number, and so is what is called an array.
-    many = re.compile(r"\b\w*\[\s*\]|\w*arr(?:ay)?\b").findall(declared.marks[0].text)
     parameters = tuple(
         replace(
             p,
             name=p.name.lstrip("_") if file else p.name,
             line=line,
-            indexed=bool(p.pointer and any(re.match(rf"{p.name}\b", word) for word in many if p.name)),
+            indexed=bool(p.pointer and (Mark("[") in d.marks or p.name.endswith(("arr", "array")))),
         )
-        for p in parameters
+        for p, (d, _) in zip(parameters, head.parameters, strict=True)
     )
     cell.prototypes[name] = Function(
         name=name,
@@ -376,7 +377,7 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
         return
     declared = head.declared
     *outer, name = declared.name.split("::")
-    if not re.fullmatch(r"[^\W\d][\w$]*", name) or (cell.types.is_class(outer[-1]) if outer else False):
+    if not name.replace("$", "_").isidentifier() or (cell.types.is_class(outer[-1]) if outer else False):
         return
     if cell.types.cplus and not declared.base:  # a constructor
         return
@@ -426,7 +427,7 @@ def _as_typed(cell: _Cell, name: str, top: Node, end: Node, file: str, line: int
     # As typed, where these lines hold nothing else and the name itself.
     around = raw[raw.rfind(b"\n", 0, top.start_byte) + 1 : top.start_byte] + raw[end.end_byte :].partition(b"\n")[0]
     typed = cell.typed.lines(line, last).strip()
-    whole = not around.strip() and typed.endswith("}") and re.search(rf"\b{re.escape(name)}\s*\)?\s*\(", typed)
+    whole = not around.strip() and typed.endswith("}") and name in c_text.called(typed)
     return typed if whole else text, *comment
 
 

@@ -104,9 +104,12 @@ def declared(unit: Unit, *, options: Options) -> LibraryFunctions:
     Those that the cell itself calls are declared for that, and those of the cell that cannot be ufuncs are not spoken
     of; of a header each that is asked for is bound or has a reason.
     """
-    asks = re.compile("|".join(f"(?:{fnmatch.translate(pattern)})" for pattern in options.wrap) or r"(?!)")
+
+    def is_wrapped(name: str) -> bool:
+        return any(fnmatch.fnmatchcase(name, pattern) for pattern in options.wrap)
+
     prototypes = [
-        p for p in unit.prototypes if p.annotation or (asks.match(p.name) if p.file else p.name not in unit.calls)
+        p for p in unit.prototypes if p.annotation or (is_wrapped(p.name) if p.file else p.name not in unit.calls)
     ]
     if not prototypes:
         return LibraryFunctions()
@@ -180,7 +183,7 @@ def _members(parameter: Parameter, unit: Unit) -> Sequence[tuple[str, str]]:
         return ()
     kind = resolved(parameter.type, unit.typedefs)
     members = unit.structs.get(kind.removeprefix("struct "), ())
-    plain = all(re.fullmatch(r"[\w ]+", resolved(t, unit.typedefs)) and "struct" not in t for _, t in members)
+    plain = all(not {"*", "[", "("} & set(resolved(t, unit.typedefs)) and "struct" not in t for _, t in members)
     return members if kind.startswith("struct ") and plain else ()
 
 

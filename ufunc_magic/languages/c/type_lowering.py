@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
@@ -21,8 +20,6 @@ UNKNOWN = CType("?")
 
 #: Steps of pointers, arrays and typedefs beyond which a type is not read: Python's own recursion has a limit.
 _DEEPEST = 100
-
-_COMPLEX = re.compile(r"(?:::)?(?:\w+::)*complex\s*<(.*)>", re.S)
 
 
 class Declared(NamedTuple):
@@ -93,8 +90,9 @@ class TypeReader:
                 return self.fold(target.marks, self.named(target.base)).type
         if plain in self.typedefs:
             return named_type(plain, self.numbers, self.typedefs) or CType("?", name=plain)
-        if match := _COMPLEX.fullmatch(plain):
-            part = self.named(match[1].strip())
+        template, _, argument = plain.partition("<")
+        if template.rpartition("::")[2].strip() == "complex" and argument.endswith(">"):
+            part = self.named(argument[:-1].strip())
             return CType("c", part.bits) if part.kind == "f" else CType("?", name=spelling)
         word, _, name = plain.partition(" ")
         if word == "enum":
