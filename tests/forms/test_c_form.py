@@ -27,7 +27,7 @@ import ufunc_magic as um
 from ufunc_magic import forms
 from ufunc_magic.forms import NotPython, PythonForm, at_random, namespace
 from ufunc_magic.forms.value import walk
-from ufunc_magic.ir import Program
+from ufunc_magic.ir import FunctionCall, Program, walk as walk_ir
 from ufunc_magic.languages.c import lower, parse_cell
 from ufunc_magic.model import Function, Operand, Signature, Unit
 
@@ -166,6 +166,7 @@ HEADERS = "#include <math.h>\n#include <float.h>\n#include <limits.h>\n#include 
 
 CASES = [
     Case("logit", "d -> d", "double logit(double a) { return a < 0.5 ? 4*a + exp(-a) : log(a); }"),
+    Case("designated", "d d -> d", "double designated(double x, double y) { double t[5] = {[1] = x, y, [0] = 2, [4] = 1}; return t[0] + t[1]*t[2] + t[3] - t[4]; }"),
     Case("quotient", "d d -> d", "double quotient(double x, double y) { return x / y; }"),
     Case("halves", "d -> d", "double halves(double x) { double y = x; y /= 2; y -= 1; y *= 3; y += .5; return y; }"),
     Case("domain", "d d -> d", "double domain(double x, double y) { return sqrt(x) + log1p(y) + asin(x) * atanh(y); }"),
@@ -753,6 +754,27 @@ def test_the_simple_part_of_cplusplus_is_understood() -> None:
     )
     made = written(Case("g", "d *d -> v", text), cplus=True, types={"T": 12})
     assert made.source == "def g(x):\n    s = abs(x)\n    if s > 1.0:\n        s = 1.0\n    return s\n"
+
+
+def test_loop_over_an_array_is_counted() -> None:
+    text = (
+        "static const double T[2] = {3, 4};\n"
+        "double f(double x) { double a[2] = {1, x}, s = 0; for (auto v : a) s += v; for (const double &v : T) s *= v; return s; }\n"
+        "double g(double x) { double a[2] = {1, x}; for (double &v : a) v = 2; return a[0]; }\n"
+    )
+    made = written(Case("f", "d -> d", text), cplus=True)
+    assert made.source.endswith(
+        "    for v_index in range(2):\n        v = a[v_index]\n        s += v\n"
+        "    for v_index in range(2):\n        v = T[v_index]\n        s *= v\n    return s\n"
+    )
+    assert isinstance(write(Case("g", "d -> d", text), cplus=True), NotPython)
+
+
+def test_functions_of_tgmath_have_their_arguments_type() -> None:
+    text = "#include <tgmath.h>\nfloat f(float x) { return sqrt(x) + fabs(x); }\n"
+    (f,) = lower(parse_cell(text)[1]).functions["f"]
+    calls = [node for node in walk_ir(f.body) if isinstance(node, FunctionCall)]
+    assert [(call.name, call.type.bits) for call in calls] == [("sqrtf", 32), ("fabsf", 32)]
 
 
 def test_clamp_is_the_lesser_of_the_greater() -> None:

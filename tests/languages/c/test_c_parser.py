@@ -384,6 +384,7 @@ PURE: dict[str, bool] = {
     "if (x < 0) errno = 1; return x;": False,
     'asm("nop"); return x;': False,
     "return v.size();": False,
+    "std::ignore = x; operator delete(&x); return x;": False,
 }
 
 

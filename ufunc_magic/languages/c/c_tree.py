@@ -77,6 +77,8 @@ class CText:
         Name -> replacement text of the constants, which the tree does not have.
     lines : sequence of int
         The line in the cell of each of its rows.
+    generic_math : bool
+        <math.h>'s functions take their arguments' type: <tgmath.h> is included.
     programs : dict
         The IR of the text, by how it was lowered; `lowering.lower` has it.
     """
@@ -85,6 +87,7 @@ class CText:
     root: Node
     macros: Mapping[str, str]
     lines: Sequence[int] = field(repr=False)
+    generic_math: bool = False
     programs: dict[Hashable, Program] = field(default_factory=dict, repr=False)
 
 

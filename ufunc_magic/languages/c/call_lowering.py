@@ -235,10 +235,12 @@ class CallLowerer(ExpressionLowerer):
         return self.convert(e, t)
 
     def _overloaded(self, name: str, short: str, values: Sequence[Expression]) -> str:
-        """C's name of the function that C++ takes for these arguments (C++17 29.9.1 and 29.5)."""
-        if not self.cplus or not values or not all(v.type.arithmetic for v in values[:1]):
+        """C's name of the function that C++ (C++17 29.9.1, 29.5) or <tgmath.h> (C17 7.25) takes for these arguments."""
+        if not values or not all(v.type.arithmetic for v in values[:1]):
             return name
         numbers = [v.type for v in values if v.type.arithmetic]
+        if not self.cplus and (not self.scope.generic_math or short == "abs" or any(t.kind == "c" for t in numbers)):
+            return name
         if any(t.kind == "c" for t in numbers):
             row = math_function(_COMPLEX_NAMES.get(short, short if short.startswith("c") else f"c{short}"))
             if row is None or row[0].result not in ("complex", "real"):

@@ -34,6 +34,7 @@ from ...ir import (
     Symbol,
     Unary,
     float_value,
+    integer,
     integer_value,
 )
 from .c_tree import text_of
@@ -361,7 +362,7 @@ class ExpressionLowerer(Context):
                 half = CType("f", t.bits)
                 numbers = tuple(self.convert(self.value(item), half) for item in items)
                 return Aggregate(at=self.at(source), type=t, items=numbers), t
-            if t.kind == "V" and source.type == "initializer_list" and not _designated(items):
+            if t.kind == "V" and source.type == "initializer_list" and not any(map(_is_designated, items)):
                 fields = [*(f for _, f in t.fields), *[UNKNOWN] * len(items)]
                 values = [self.initial(item, f)[0] for item, f in zip(items, fields, strict=False)]
                 return Aggregate(at=self.at(source), type=t, items=tuple(values)), t
@@ -381,18 +382,38 @@ class ExpressionLowerer(Context):
             at = self.at(source)
             return OpaqueExpression(at=at, type=t, reason="reads a large table", text=brief(source)), t
         of = t.of if t.of is not None else UNKNOWN
-        if _designated(items):
+        placed = self._placed(items)
+        if placed is None or (len(placed) <= max(placed, default=-1) and not of.arithmetic):
             return self.opaque(source, t=t), t
         if of.kind == "a" and of.length and items and items[0].type not in ("initializer_list", "string_literal"):
             rows = self._rows([self.convert(self.value(item), of.element) for item in items], t, self.at(source))
             return rows, CType("a", of=of, length=len(rows.items) if t.length is None else t.length)
         values = []
-        for item in items:
-            value, inner = self.initial(item, of)
+        for index in range(max(placed, default=-1) + 1):
+            if index in placed:
+                value, inner = self.initial(placed[index], of)
+                of = inner if of.kind == "a" else of
+            else:
+                value = self.convert(Constant(at=self.at(source), type=INT, value=0), of)
             values.append(value)
-            of = inner if of.kind == "a" else of
-        whole = CType("a", of=of, length=len(items) if t.length is None else t.length)
+        whole = CType("a", of=of, length=len(values) if t.length is None else t.length)
         return Aggregate(at=self.at(source), type=whole, items=tuple(values)), whole
+
+    def _placed(self, items: Sequence[Node]) -> dict[int, Node] | None:
+        """The items of an array's list by their index, ``[3] = x`` followed (6.7.9); None for another designator."""
+        placed: dict[int, Node] = {}
+        index = -1
+        for item in items:
+            index, value = index + 1, item
+            if _is_designated(item):
+                designators = [c for c in item.named_children if c.type == "subscript_designator"]
+                at = integer(self.value(designators[0].named_children[0])) if len(designators) == 1 else None
+                source = item.child_by_field_name("value")
+                if at is None or source is None or not 0 <= at < LARGEST:
+                    return None
+                index, value = at, source
+            placed[index] = value
+        return placed
 
     def _rows(self, values: Sequence[Expression], t: CType, at: Position) -> Aggregate:
         """A nested array from a list without inner braces."""
@@ -445,5 +466,5 @@ class ExpressionLowerer(Context):
     }
 
 
-def _designated(items: Sequence[Node]) -> bool:
-    return any(item.type == "initializer_pair" for item in items)
+def _is_designated(item: Node) -> bool:
+    return item.type == "initializer_pair"

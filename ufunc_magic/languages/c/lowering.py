@@ -135,6 +135,7 @@ class FileScope:
     ) -> None:
         self.text = text
         self.cplus = cplus
+        self.generic_math = text.generic_math
         self.declared = declared.copy() if declared is not None else DeclaredTypes(cplus)
         self.types = TypeReader(self.declared, types, typedefs, self._length)
         self.names: dict[str, list[FunctionDefinition]] = {}
@@ -391,7 +392,7 @@ class FileScope:
             broken = [n for n in walk(lowerer.body or node) if n.type == "ERROR"]
             inside = tuple(part for n in broken for part in lowerer.inside(n))
             reason = "has syntax that could not be read"
-            body = (OpaqueStatement(at=at, reason=reason, text="", parts=inside), *body)
+            body = (OpaqueStatement(at=at, reason=reason, text="", parts=inside, acts=True), *body)
         return FunctionIR(
             name=definition.name,
             parameters=head.parameters,

@@ -43,6 +43,8 @@ class Scope(Protocol):
     """File scope."""
 
     cplus: bool
+    #: <math.h>'s functions take their arguments' type in C, too.
+    generic_math: bool
     types: TypeReader
 
     def lookup(self, name: str) -> Symbol | Constant | str:

@@ -90,7 +90,7 @@ def parse_cell(
                 return unit, tree
         return _preprocessed(typed, preprocess(source), name=name, cplus=cplus, wrap=wrap)
     objects = {macro: body for macro, body in typed.macros.items() if macro not in typed.functions}
-    tree = _tree(typed.code, cplus, macros=objects, lines=range(1, typed.code.count(b"\n") + 2))
+    tree = _tree(typed, typed.code, cplus, macros=objects, lines=range(1, typed.code.count(b"\n") + 2))
     unit = _unit(_Cell(typed, typed, declarations.DeclaredTypes(cplus), lambda line: ("", line)), tree)
     unknown = any(word not in known for word in unit.unknown_types)
     if not preprocess or not (unknown or (typed.includes and not (unit.functions or unit.prototypes))):
@@ -135,7 +135,7 @@ def _preprocessed(
     def origin(line: int) -> tuple[str, int]:
         return (lines[line - 1].file, lines[line - 1].number) if line <= len(lines) else ("", 0)
 
-    tree = _tree(code.code, cplus, lines=[line.number for line in lines])
+    tree = _tree(typed, code.code, cplus, lines=[line.number for line in lines])
     if not wrap:
         types = _system_types(system, c_text.words(code.code.decode(errors="replace")), cplus=cplus)
         return _unit(_Cell(code, typed, types, origin), tree), tree
@@ -145,9 +145,16 @@ def _preprocessed(
     return _unit(_Cell(code, typed, declarations.DeclaredTypes(cplus), origin, header), tree), tree
 
 
-def _tree(code: bytes, cplus: bool, *, macros: Mapping[str, str] = MappingProxyType({}), lines: Sequence[int]) -> CText:
+def _tree(
+    typed: c_text.Text,
+    code: bytes,
+    cplus: bool,
+    *,
+    macros: Mapping[str, str] = MappingProxyType({}),
+    lines: Sequence[int],
+) -> CText:
     code = without_casts_of_variables(readable(code), cplus=cplus)
-    return CText(code, tree(code, cplus=cplus), macros, lines)
+    return CText(code, tree(code, cplus=cplus), macros, lines, "<tgmath.h>" in typed.includes)
 
 
 def _system_types(system: str, words: Collection[str], *, cplus: bool) -> declarations.DeclaredTypes:

@@ -9,6 +9,7 @@ from typing import ClassVar
 from tree_sitter import Node
 
 from ...ir import (
+    LONG,
     VOID,
     Aggregate,
     Arm,
@@ -17,9 +18,11 @@ from ...ir import (
     Break,
     Constant,
     Continue,
+    CountedFor,
     CType,
     Declare,
     DoWhile,
+    Element,
     Evaluate,
     Expression,
     FunctionCall,
@@ -34,6 +37,7 @@ from ...ir import (
     Statement,
     StringLiteral,
     Switch,
+    Symbol,
     Unary,
     While,
     evaluate,
@@ -251,7 +255,26 @@ class StatementLowerer(LoopLowerer):
         return [DoWhile(at=self.at(node), body=body, test=self.value(test_node))]
 
     def _range_for(self, node: Node) -> list[Statement]:
-        return self._unknown(node, repeats=True)
+        """``for (T x : array)``, where nothing in it can change the array by way of ``x`` (C++17 9.5.4)."""
+        declared, right, at = declared_by(node)[0][0], part(node, "right"), self.at(node)
+        array = self.lookup(text_of(right)) or self.scope.lookup(text_of(right)) if right is not None else None
+        if not isinstance(array, Symbol) or not array.type.length or array.type.of is None:
+            return self._unknown(node, repeats=True)
+        t, reference, _ = self.types.of(declared)
+        if reference and not (declared.const and array.const):
+            return self._unknown(node, repeats=True)
+        t = array.type.of if t == AUTO else t
+        self.scopes.append({})
+        counter = self.declare(f"{declared.name}_index", LONG, at)
+        index = Name(at=at, type=LONG, symbol=counter)
+        element = Element(at=at, type=array.type.of, base=Name(at=at, type=array.type, symbol=array), index=index)
+        symbol = self.declare(declared.name, t, at, const=declared.const)
+        first = Declare(at=at, symbol=symbol, value=self.convert(element, t))
+        body = self.block(node.child_by_field_name("body"))
+        self.scopes.pop()
+        start, stop = (Constant(type=LONG, value=number) for number in (0, array.type.length))
+        whole = Block(at=body.at, body=(first, *body.body))
+        return [CountedFor(at=at, counter=counter, start=start, stop=stop, step=1, body=whole, declared=True)]
 
     def _break(self, node: Node) -> list[Statement]:
         return [Break(at=self.at(node))]
