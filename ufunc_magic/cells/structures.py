@@ -6,14 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ..ir import named_type
 from ..model import Function, Member, Options, Parameter, ReferenceParameter, Unit
 from .parameter_roles import NotUfuncError, resolved
 
-#: What __UFM_TYPE of templates/types.h knows, and of types.hpp.
-_NUMBER = re.compile(
-    r"(?:(?:un)?signed|char|short|int|long|float|double|_Bool|bool|_Complex|complex|\s)+|_Float16|(?:float|double)_t"
-    r"|u?int(?:_least|_fast)?(?:8|16|32|64)_t|u?int(?:ptr|max)_t|s?size_t|ptrdiff_t"
-)
 _REMEDY = "Pass its members as separate parameters."
 
 
@@ -86,7 +82,8 @@ def _member(member: Member, unit: Unit, *, of: str, cplus: bool) -> Member:
         return member
     if inner := record(kind, unit, of=of, cplus=cplus):
         return replace(member, members=inner)
-    if not _NUMBER.fullmatch(kind):
+    number = named_type(kind, {}, {})
+    if number is None or not number.arithmetic or (number.integral and number.bits > 64):
         raise NotUfuncError(
             f"{of} is a struct whose member {member.name} is not a number but {kind or 'unknown'}", _REMEDY
         )
