@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from .. import codegen, forms
 from ..ir import Program
@@ -26,7 +26,7 @@ from ..model import (
 from .native import narrow
 
 #: A function's Python form, the reason why there is none, or None: it comes after too many others.
-Form = Any
+Form: TypeAlias = forms.PythonForm | forms.NotPython | None
 
 #: A function that calls one of these is not called to be timed: it prints, touches files, or ends the process.
 _EFFECTS = frozenset(

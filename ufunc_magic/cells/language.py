@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..model import CellPlace, CompiledCell, FilesRead, ObjectCode, OptionError, Options
 
@@ -36,7 +36,7 @@ class DeviceTime:
     """
 
     label: str
-    kind: Any
+    kind: Literal["gpu", "other"]
     seconds: float
     bandwidth: float | None = None
     note: str = ""

@@ -182,7 +182,7 @@ def _operands(
 ) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
     used: set[str] = set()
 
-    def nameplace_of(word: str) -> str:
+    def make_name(word: str) -> str:
         word = f"{word}_" if keyword.iskeyword(word) else word
         while word in used:
             word += "_"
@@ -193,19 +193,17 @@ def _operands(
     for index, role in layout.roles.items():
         parameter = function.parameters[index]
         by_address = not isinstance(parameter, ReferenceParameter) and bool(parameter.pointer or parameter.shape)
-        name = nameplace_of(parameter.name or f"x{index + 1}")
+        name = make_name(parameter.name or f"x{index + 1}")
         record = members.get(index, ())
         operands.append(Operand(name, role, parameter.type, index, layout.cores[index], by_address, record))
     inputs = tuple(operand for operand in operands if operand.role != "output")
     outputs = tuple(operand for operand in operands if operand.role != "input")
     if parts:
         names = ("first", "second") if len(parts) == 2 else [f"result{n}" for n, _ in enumerate(parts, 1)]
-        results = [
-            Operand(nameplace_of(n), "output", t, -k) for k, (n, t) in enumerate(zip(names, parts, strict=True), 1)
-        ]
+        results = [Operand(make_name(n), "output", t, -k) for k, (n, t) in enumerate(zip(names, parts, strict=True), 1)]
         outputs = (*results, *outputs)
     elif function.returns != "void":
-        result = Operand(nameplace_of("result"), "output", function.returns, -1, record=members.get(-1, ()))
+        result = Operand(make_name("result"), "output", function.returns, -1, record=members.get(-1, ()))
         outputs = (result, *outputs)
     return inputs, outputs
 

@@ -167,7 +167,7 @@ class Device:
         return self.lend(np.ctypeslib.as_array(raw).view(dtype).reshape(shape))
 
     @contextlib.contextmanager
-    def using(self, stream: int | None) -> Iterator[None]:
+    def use_stream(self, stream: int | None) -> Iterator[None]:
         before, self.stream = self.stream, self.stream if stream is None else stream
         yield
         self.stream = before
@@ -228,12 +228,12 @@ def compiled(text: str, *entries: str) -> list[Any]:
 def gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Device:
     made = Device(DeviceArray if request.param == "stand-in" else cupy_array)
     for name in (
-        "allocate to_device to_host copy may_share_memory assign functions variable launch using wait elapsed"
+        "allocate to_device to_host copy may_share_memory assign functions variable launch use_stream wait elapsed"
     ).split():
         monkeypatch.setattr(driver, name, getattr(made, name))
     replace_name(monkeypatch, driver, "missing", lambda: "")
     monkeypatch.setattr(driver, "current", lambda: 0)
-    monkeypatch.setattr(driver, "on", lambda _: contextlib.nullcontext())
+    monkeypatch.setattr(driver, "use_device", lambda _: contextlib.nullcontext())
     return made
 
 
@@ -628,7 +628,7 @@ def plain_tensor(borrowing: Library, gpu: Device, monkeypatch: pytest.MonkeyPatc
     PlainTensor.__module__ = "torch"
     monkeypatch.setattr(borrowing, "Tensor", PlainTensor, raising=False)
     monkeypatch.setattr(borrowing, "as_tensor", as_tensor, raising=False)
-    monkeypatch.setattr(driver, "borrowed", borrowed)
+    monkeypatch.setattr(driver, "borrow_array", borrowed)
     monkeypatch.setattr(driver, "other_stream", lambda *_: None if gpu.stream == 7 else 7)
     return PlainTensor
 

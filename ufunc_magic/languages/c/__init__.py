@@ -5,9 +5,7 @@ In goes a cell's text; out comes a `Unit` with every function in it, and the tre
 that is not C is no error: the compiler reports it.
 
 ===============  ======================================================================================
-`c_language`     what other rooms ask of the language
-`c_forms`        Python forms of functions, by way of the IR
-`c_frontend`     the key of a cell
+`c_language`     the key of a cell, and what other rooms ask of the language
 `c_unit`         the road of ``compile``, readable from top to bottom
 `parser`         functions of a text: where they stand, their parameters, and from the IR what their bodies do
 `prototypes`     functions that are only declared, in the cell or in headers that are wrapped: for a library to bind

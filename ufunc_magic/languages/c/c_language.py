@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from ...cells import Language
+from ... import compilers
+from ...cells import Language, c_key
 from ...model import CompiledCell, Options
-from .c_frontend import key
 
 #: Completed in cells of C, and of languages that contain it.
 WORDS = (
@@ -24,7 +24,7 @@ class CLanguage(Language):
     words = WORDS
 
     def key(self, source: str, *, options: Options) -> str:
-        return key(source, options=options)
+        return c_key("c", source, options=options, tool=compilers.find(cplus=options.cplus))
 
     def compile(self, source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
         from .c_unit import compile  # the parser: not for a cell from the cache

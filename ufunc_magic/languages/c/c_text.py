@@ -133,20 +133,20 @@ class Text:
             if self._beside.sub(b"", self.code[last:start]).strip() or not own_line:
                 break
             near = near and not between.strip() and between.count(b"\n") <= 1
-            above = _unmarked(self.raw[first:last].decode(errors="replace"))
+            above = _strip_marks(self.raw[first:last].decode(errors="replace"))
             lines[:0] = above if near else [line for line in above if _UFUNC.match(line.strip())]
             start = first
         notes = [note[1].strip() for line in lines if (note := _UFUNC.match(line.strip()))]
         comment = [line for line in lines if not _UFUNC.match(line.strip())]
-        return _dedented(comment), " ".join(filter(None, notes))
+        return _dedent(comment), " ".join(filter(None, notes))
 
     def comment_between(self, start: int, end: int) -> str:
         """The comments inside a span of bytes, as one text."""
         inside = self.comments[bisect_right(self.comments, start, key=lambda span: span[0]) :]
         lines: list[str] = []
         for first, last in inside[: bisect_right(inside, end, key=lambda span: span[1])]:
-            lines += _unmarked(self.raw[first:last].decode(errors="replace"))
-        return _dedented(lines)
+            lines += _strip_marks(self.raw[first:last].decode(errors="replace"))
+        return _dedent(lines)
 
 
 def read(text: str, *, cplus: bool = False, predefined: Mapping[str, str] = MappingProxyType({})) -> Text:
@@ -204,12 +204,12 @@ class _Conditions:
         word, rest = (part.decode(errors="replace") for part in match.groups()) if match else ("", "")
         self.decide = self.decide or word in ("if", "ifdef", "ifndef", "undef")
         if word in ("if", "ifdef", "ifndef"):
-            true = self.active and self._true(word, rest)
+            true = self.active and self._is_true(word, rest)
             self.stack.append((self.active, true))
             self.active = true
         elif word in ("elif", "elifdef", "elifndef", "else") and self.stack:
             around, taken = self.stack[-1]
-            self.active = around and not taken and (word == "else" or self._true(word[2:], rest))
+            self.active = around and not taken and (word == "else" or self._is_true(word[2:], rest))
             self.stack[-1] = (around, taken or self.active)
         elif word == "endif" and self.stack:
             self.active = self.stack.pop()[0]
@@ -224,7 +224,7 @@ class _Conditions:
             return headers
         return []
 
-    def _true(self, word: str, rest: str) -> bool:
+    def _is_true(self, word: str, rest: str) -> bool:
         if word != "if":
             return ("".join(rest.split()[:1]) in self.macros) is (word == "ifdef")
         condition = _DEFINED.sub(lambda m: str(int((m[1] or m[2]) in self.macros)), rest)
@@ -246,7 +246,7 @@ def called(text: str) -> frozenset[str]:
     return frozenset(_CALLED.findall(text)) - KEYWORDS - {""}
 
 
-def _unmarked(comment: str) -> list[str]:
+def _strip_marks(comment: str) -> list[str]:
     """The lines of one comment without its marks."""
     if comment.startswith("//"):
         return [line.lstrip().removeprefix("//").lstrip("/!").removeprefix("<") for line in comment.split("\n")]
@@ -257,7 +257,7 @@ def _unmarked(comment: str) -> list[str]:
     return [first.lstrip(), *textwrap.dedent("\n".join(rest)).split("\n")]
 
 
-def _dedented(lines: list[str]) -> str:
+def _dedent(lines: list[str]) -> str:
     """Lines joined, with the indentation they share and outer blank lines taken away."""
     text = textwrap.dedent("\n".join(line.expandtabs().rstrip() for line in lines))
     return text.strip("\n").rstrip()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ... import cells, codegen, compilers, shortcuts
 from ...cells import CellBuild, Plain, compiler_flags, linker_flags
+from ...ir import Program
 from ...model import (
     CompiledCell,
     CompileError,
@@ -24,9 +25,9 @@ from ...model import (
     line_mark,
 )
 from . import plain_functions
-from .c_forms import python_forms
 from .c_tree import CText
 from .cffi_types import type_definitions
+from .lowering import lower
 from .parser import parse_cell
 from .prototypes import ONLY_DECLARED, LibraryFunctions, declared, linked, nothing_declared, sized
 
@@ -191,7 +192,7 @@ def _compile_functions(cell: CellBuild, planned: CellBuild, plan: cells.UnitPlan
     first = reading
     with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-python-form") as pool:
         # The compiler is another process, so the Python forms cost no time.
-        forms = pool.submit(_python_forms, cell, first)
+        forms = pool.submit(_write_python_forms, cell, first)
         diagnostics = None
         while diagnostics is None:
             translation = codegen.translate(
@@ -217,7 +218,7 @@ def _compile_functions(cell: CellBuild, planned: CellBuild, plan: cells.UnitPlan
                 more = {}
                 if options.cplus and not options.types:  # with --types the user sees what is wrong with them
                     more = _refused_functions(fault, translation, reading, name=cell.name)
-                remaining = tuple(s for s in reading.signatures if _place(s.function) not in more)
+                remaining = tuple(s for s in reading.signatures if _locate(s.function) not in more)
                 if more and (remaining or reading.plain) and (reading.left_out or cell.fault_alone() is None):
                     reading = replace(reading, signatures=remaining, left_out={**reading.left_out, **more})
                 elif exports.contained and not _blames(fault, cell.name):
@@ -225,14 +226,25 @@ def _compile_functions(cell: CellBuild, planned: CellBuild, plan: cells.UnitPlan
                     exports = replace(exports, contained=(), text="")
                 else:
                     raise planned.blamed(fault) from None
-    known = _python_forms(cell, reading) if reading.left_out else forms.result()
+    known = _write_python_forms(cell, reading) if reading.left_out else forms.result()
     return _Compiled(library.read_bytes(), translation, tuple(diagnostics), reading, known)
 
 
-def _python_forms(cell: CellBuild, reading: _Reading) -> Mapping[str, tuple[Signature, cells.Form]]:
+def _write_python_forms(cell: CellBuild, reading: _Reading) -> Mapping[str, tuple[Signature, cells.Form]]:
     """Each name's signature with its Python form."""
     signatures = cells.representatives(reading.signatures)
-    return python_forms(reading.tree, signatures, reading.unit, cell.options)
+    return write_python_forms(reading.tree, signatures, reading.unit, cell.options)
+
+
+def write_python_forms(
+    text: CText, signatures: Sequence[Signature], unit: Unit, options: Options
+) -> dict[str, tuple[Signature, cells.Form]]:
+    """Each name's signature with its Python form."""
+
+    def lowered(types: Mapping[str, int]) -> Program:
+        return lower(text, cplus=options.cplus, types=types, typedefs=unit.typedefs)
+
+    return cells.python_forms(lowered, signatures, unit, options)
 
 
 def _describe(planned: CellBuild, plan: cells.UnitPlan, compiled: _Compiled) -> CompiledCell:
@@ -261,7 +273,7 @@ def _describe(planned: CellBuild, plan: cells.UnitPlan, compiled: _Compiled) -> 
         place = next(n for n, f in enumerate(functions) if f.records and f.source == function.text)
         declaration = f"{types_text}\n{cells.prototype(function)}"
         functions[place] = replace(functions[place], index=index, declaration=declaration)
-    notes = (*plan.notes, *reading.unbound, *_notes_of(reading.left_out, bound), *reading.library.notes(options))
+    notes = (*plan.notes, *reading.unbound, *_write_notes(reading.left_out, bound), *reading.library.notes(options))
     serial = [s.name for s in reading.signatures if s.has_records] if options.parallel else []
     if serial:
         notes += (f"--parallel: {', '.join(serial)} runs on one thread, like all functions with structures.",)
@@ -282,7 +294,7 @@ def _blames(fault: CompileError, name: str) -> bool:
     return any(d.severity == "error" and d.file == name for d in fault.diagnostics)
 
 
-def _place(function: Function) -> _Place:
+def _locate(function: Function) -> _Place:
     return function.name, function.file, function.line
 
 
@@ -294,7 +306,7 @@ def _refused_functions(
     They are templates that were written for other types than numbers, and functions with types that have no name
     outside of their own scope.
     """
-    ours = {_place(s.function) for s in reading.signatures}
+    ours = {_locate(s.function) for s in reading.signatures}
     templates = [f for f in reading.unit.functions if f.template]
     errors = [d for d in fault.diagnostics if d.severity == "error"]
     result: dict[_Place, str] = {}
@@ -306,18 +318,18 @@ def _refused_functions(
         else:
             hit = [f for f in templates if (f.file or name) == error.file and f.line <= error.line <= f.end_line]
             why = f"line {line_mark(error.line)}: {error.message}"
-        result |= {_place(f): why for f in hit}
+        result |= {_locate(f): why for f in hit}
     if ours & result.keys() or not errors:
         return {place: why for place, why in result.items() if place in ours}
     # The callers of the templates in error; every template where those are unknown.
     names = {place[0] for place in result}
     while callers := {f.name for f in templates if f.body.calls & names} - names:
         names |= callers
-    among = [f for f in templates if f.name in names and _place(f) in ours] or templates
-    return {_place(f): errors[0].message for f in among if _place(f) in ours}
+    among = [f for f in templates if f.name in names and _locate(f) in ours] or templates
+    return {_locate(f): errors[0].message for f in among if _locate(f) in ours}
 
 
-def _notes_of(left_out: Mapping[_Place, str], bound: Collection[str]) -> list[str]:
+def _write_notes(left_out: Mapping[_Place, str], bound: Collection[str]) -> list[str]:
     """Write a note for each reason."""
     names: dict[str, list[str]] = {}
     for (function, _, _), why in left_out.items():

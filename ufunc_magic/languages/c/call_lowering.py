@@ -55,24 +55,24 @@ _COMPLEX_NAMES = {"arg": "carg", "real": "creal", "imag": "cimag", "norm": "__no
 class CallLowerer(ExpressionLowerer):
     """Lowers what looks like a call."""
 
-    def _call_expression(self, node: Node) -> Expression:
+    def _lower_call(self, node: Node) -> Expression:
         function, listed = part(node, "function"), node.child_by_field_name("arguments")
         if function is None or listed is None:
             return self.opaque(node)
         nodes = parts(listed)
         if function.type == "field_expression":
-            return self._method(function, nodes, node)
-        name = _plain_name(function)
+            return self._lower_method(function, nodes, node)
+        name = _find_plain_name(function)
         local = self.lookup(name)
         if function.type not in _NAMED or local is not None:
             through = self.value(function)
-            values = self._values(nodes)
+            values = self._lower_values(nodes)
             self._touch(values)
-            return self._call(node, UNKNOWN, name, values, through=through)
+            return self._make_call(node, UNKNOWN, name, values, through=through)
         short = name.rpartition("::")[2]
         if not name.startswith("std::") and self.scope.definitions(short):
-            return self._own_call(short, nodes, node)
-        if name.endswith(f"numeric_limits::{short}") and (limit := self._numeric_limit(function, short, node)):
+            return self._lower_own_call(short, nodes, node)
+        if name.endswith(f"numeric_limits::{short}") and (limit := self._read_numeric_limit(function, short, node)):
             return limit
         if short in _CASTS:
             described = next((n for n in walk(function) if n.type == "type_descriptor"), None)
@@ -87,9 +87,9 @@ class CallLowerer(ExpressionLowerer):
             return self.initial(listed, t)[0]
         if self.scope.is_class(name):
             return self.opaque(node, f"calls `{name}`, which Python does not have", t)
-        return self._library_call(name, self._values(nodes), node)
+        return self._lower_library_call(name, self._lower_values(nodes), node)
 
-    def _numeric_limit(self, function: Node, member: str, node: Node) -> Expression | None:
+    def _read_numeric_limit(self, function: Node, member: str, node: Node) -> Expression | None:
         """``std::numeric_limits<T>::max()`` as a constant."""
         described = next((n for n in walk(function) if n.type == "type_descriptor"), None)
         t = self.described(described) if described is not None else UNKNOWN
@@ -101,10 +101,10 @@ class CallLowerer(ExpressionLowerer):
             return None
         return Constant(at=self.at(node), type=t, value=limit.value, spelling=limit.spelling)
 
-    def _values(self, nodes: Sequence[Node]) -> list[Expression]:
+    def _lower_values(self, nodes: Sequence[Node]) -> list[Expression]:
         return [self.value(n) for n in nodes]
 
-    def _call(
+    def _make_call(
         self,
         node: Node,
         t: CType,
@@ -132,25 +132,25 @@ class CallLowerer(ExpressionLowerer):
                 if isinstance(argument, Name):
                     self.change(argument)
 
-    def _method(self, function: Node, nodes: Sequence[Node], node: Node) -> Expression:
+    def _lower_method(self, function: Node, nodes: Sequence[Node], node: Node) -> Expression:
         owner, field = part(function, "argument"), function.child_by_field_name("field")
         if owner is None or field is None:
             return self.opaque(node)
         base, name = self.value(owner), text_of(field)
         if base.type.kind == "c" and name in ("real", "imag") and not nodes:
             return Field(at=self.at(node), type=CType("f", base.type.bits), base=base, name=name)
-        values = self._values(nodes)
+        values = self._lower_values(nodes)
         self.change(base)
         self._touch(values)
-        return self._call(node, UNKNOWN, text_of(function), values, "method", through=base)
+        return self._make_call(node, UNKNOWN, text_of(function), values, "method", through=base)
 
     # -- functions of the cell --------------------------------------------------------------------
 
-    def _own_call(self, name: str, nodes: Sequence[Node], node: Node) -> Expression:
+    def _lower_own_call(self, name: str, nodes: Sequence[Node], node: Node) -> Expression:
         self.calls[name] = None
-        values = self._values(nodes)
+        values = self._lower_values(nodes)
         heads = self.scope.heads(name)
-        chosen = self._chosen(heads, [v.type for v in values])
+        chosen = self._choose_overload(heads, [v.type for v in values])
         if chosen is None:
             self._touch(values)
             return FunctionCall(
@@ -177,7 +177,7 @@ class CallLowerer(ExpressionLowerer):
             at=self.at(node), type=t, name=name, arguments=tuple(arguments), target="cell", overload=chosen
         )
 
-    def _chosen(self, heads: Sequence[Head], types: Sequence[CType]) -> int | None:
+    def _choose_overload(self, heads: Sequence[Head], types: Sequence[CType]) -> int | None:
         """The overload that a call of these arguments is of (C++17 16.3); None where that is not clear."""
         if len(heads) == 1:
             return 0
@@ -200,14 +200,14 @@ class CallLowerer(ExpressionLowerer):
 
     # -- the library ------------------------------------------------------------------------------
 
-    def _library_call(self, name: str, values: list[Expression], node: Node) -> Expression:
+    def _lower_library_call(self, name: str, values: list[Expression], node: Node) -> Expression:
         short = name.removeprefix("__builtin_").removeprefix("std::")
         if self.cplus and values and all(v.type.arithmetic for v in values) and short in ("min", "max", "clamp"):
             t = values[0].type
             for v in values[1:]:
                 t = t if t == v.type else usual(t, v.type)
-            return self._call(node, t, name, [self.convert(v, t) for v in values], "library")
-        resolved = self._overloaded(name, short, values)
+            return self._make_call(node, t, name, [self.convert(v, t) for v in values], "library")
+        resolved = self._resolve_name(name, short, values)
         entry = math_function(resolved)
         if entry is None:
             if not is_pure(short):
@@ -215,15 +215,19 @@ class CallLowerer(ExpressionLowerer):
             for v in values:
                 if isinstance(v, AddressOf):
                     self.stores += 1
-            return self._call(node, UNKNOWN, name, values, "library" if is_pure(short) else "unknown")
+            return self._make_call(node, UNKNOWN, name, values, "library" if is_pure(short) else "unknown")
         row, t = entry
         if any(not v.type.arithmetic and v.type.kind != "a" for v in values):
-            return self._call(node, self._result(row.result, t, values), resolved, values, "library", spelling=name)
+            return self._make_call(
+                node, self._find_result_type(row.result, t, values), resolved, values, "library", spelling=name
+            )
         if row.integer is not None or row.result in ("float", "long", "complex", "real") or row.name == "ilogb":
-            values = [self._argument(v, position, row, t) for position, v in enumerate(values)]
-        return self._call(node, self._result(row.result, t, values), resolved, values, "library", spelling=name)
+            values = [self._convert_argument(v, position, row, t) for position, v in enumerate(values)]
+        return self._make_call(
+            node, self._find_result_type(row.result, t, values), resolved, values, "library", spelling=name
+        )
 
-    def _argument(self, e: Expression, position: int, row: MathFunction, t: CType) -> Expression:
+    def _convert_argument(self, e: Expression, position: int, row: MathFunction, t: CType) -> Expression:
         """An argument of a function of <math.h>, converted to its parameter's type."""
         if not e.type.arithmetic:
             return e
@@ -234,7 +238,7 @@ class CallLowerer(ExpressionLowerer):
             return self.convert(e, CType("c", t.bits))
         return self.convert(e, t)
 
-    def _overloaded(self, name: str, short: str, values: Sequence[Expression]) -> str:
+    def _resolve_name(self, name: str, short: str, values: Sequence[Expression]) -> str:
         """C's name of the function that C++ (C++17 29.9.1, 29.5) or <tgmath.h> (C17 7.25) takes for these arguments."""
         if not values or not all(v.type.arithmetic for v in values[:1]):
             return name
@@ -256,7 +260,7 @@ class CallLowerer(ExpressionLowerer):
             if short == "abs" and numbers[0].kind == "f":
                 return c_name(math_function("fabs")[0], numbers[0])  # type: ignore[index]
             if short == "abs" and numbers[0].integral:
-                return "llabs" if promoted(numbers[0]).bits == 64 and LONG.bits == 32 else _absolute(numbers[0])
+                return "llabs" if promoted(numbers[0]).bits == 64 and LONG.bits == 32 else _choose_abs(numbers[0])
             return name
         if name.startswith("__builtin_") or row[0].result in ("complex", "real"):
             return name
@@ -267,7 +271,7 @@ class CallLowerer(ExpressionLowerer):
         wide = CType("f", 80)
         return c_name(row[0], wide) if wide in floating else row[0].name
 
-    def _result(self, result: str, t: CType, values: Sequence[Expression]) -> CType:
+    def _find_result_type(self, result: str, t: CType, values: Sequence[Expression]) -> CType:
         match result:
             case "int":
                 return INT
@@ -282,7 +286,7 @@ class CallLowerer(ExpressionLowerer):
         return t
 
 
-def _absolute(t: CType) -> str:
+def _choose_abs(t: CType) -> str:
     return "abs" if promoted(t).bits == 32 else "labs"
 
 
@@ -302,7 +306,7 @@ def _rank(t: CType, parameter: Symbol) -> int:
     return 2
 
 
-def _plain_name(function: Node) -> str:
+def _find_plain_name(function: Node) -> str:
     """The name that is called, without template arguments."""
     words: list[str] = []
     while True:
@@ -313,5 +317,5 @@ def _plain_name(function: Node) -> str:
         scope, name = function.child_by_field_name("scope"), part(function, "name")
         if function.type != "qualified_identifier" or name is None:
             return "::".join([*words, text_of(function)])
-        words += [_plain_name(scope)] if scope is not None else []
+        words += [_find_plain_name(scope)] if scope is not None else []
         function = name

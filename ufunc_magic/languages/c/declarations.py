@@ -55,24 +55,24 @@ class Declaration(NamedTuple):
 
     def spelled(self) -> str:
         """The type in C, as in a cast."""
-        return f"{'const ' if self.const else ''}{_spelled(self.base, self.marks)}".strip()
+        return f"{'const ' if self.const else ''}{_spell(self.base, self.marks)}".strip()
 
     def returned(self) -> Declaration:
         """What the function that this declares gives back."""
         parameters, *rest = self.marks
-        trailing = _first(parameters.node, "trailing_return_type") if parameters.node else None
+        trailing = _find_first(parameters.node, "trailing_return_type") if parameters.node else None
         base = " ".join(text_of(trailing).removeprefix("->").split()) if trailing else self.base
         return self._replace(base=base, const=False, marks=tuple(rest))
 
 
-def _method(member: Node) -> bool:
+def _declares_method(member: Node) -> bool:
     """Whether it declares a function, which takes no place in a structure."""
     return member.type == "field_declaration" and all(
-        d.marks[:1] and d.marks[0].kind == "(" for d, _ in declared_by(member)
+        d.marks[:1] and d.marks[0].kind == "(" for d, _ in read_declarations(member)
     )
 
 
-def _default_constructible(body: Node) -> bool:
+def _is_default_constructible(body: Node) -> bool:
     """Whether a class with such members can be made without arguments, as loops make their variables."""
     constructors = [
         declarator.child_by_field_name("parameters")
@@ -88,7 +88,7 @@ def _default_constructible(body: Node) -> bool:
     )
 
 
-def _spelled(base: str, marks: tuple[Mark, ...]) -> str:
+def _spell(base: str, marks: tuple[Mark, ...]) -> str:
     text = ""
     for mark in marks:
         if mark.kind in ("[", "("):
@@ -99,14 +99,14 @@ def _spelled(base: str, marks: tuple[Mark, ...]) -> str:
     return f"{base} {text}".strip()
 
 
-def _first(node: Node, kind: str) -> Node | None:
+def _find_first(node: Node, kind: str) -> Node | None:
     return next((child for child in node.named_children if child.type == kind), None)
 
 
 _DECLARATOR = ("declarator", "identifier", "_name", "template_function")
 
 
-def _marks(node: Node) -> tuple[str, tuple[Mark, ...]]:
+def _read_marks(node: Node) -> tuple[str, tuple[Mark, ...]]:
     """Name and marks of a declarator."""
     marks: list[Mark] = []
     inner: Node | None = node
@@ -131,18 +131,18 @@ def _marks(node: Node) -> tuple[str, tuple[Mark, ...]]:
     return "", tuple(reversed(marks))
 
 
-def declared_by(node: Node) -> list[tuple[Declaration, str]]:
+def read_declarations(node: Node) -> list[tuple[Declaration, str]]:
     """Everything a declaration, parameter, typedef or function definition declares, with initial values as text."""
-    base, const, storage = _specifiers(node)
+    base, const, storage = _read_specifiers(node)
     everything = []
     for declarator in node.children_by_field_name("declarator"):
         value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
-        name, marks = _marks(declarator)
+        name, marks = _read_marks(declarator)
         everything.append((Declaration(name, base, const, marks, storage), text_of(value) if value else ""))
     return everything or [(Declaration("", base, const, (), storage), "")]
 
 
-def end_of_declarator(definition: Node) -> int:
+def find_end_of_declarator(definition: Node) -> int:
     """Where the head of a function definition ends."""
     declarator = definition.child_by_field_name("declarator")
     return declarator.end_byte if declarator else definition.start_byte
@@ -153,12 +153,12 @@ def qualifiers(definition: Node) -> frozenset[str]:
     return frozenset(c.type for c in definition.children if c.type in ("__device__", "__host__", "__global__"))
 
 
-def _specifiers(node: Node) -> tuple[str, bool, frozenset[str]]:
+def _read_specifiers(node: Node) -> tuple[str, bool, frozenset[str]]:
     """Base type, whether it is const, and storage classes."""
     specifier = node.child_by_field_name("type")
     declarator = node.child_by_field_name("declarator")
     end = declarator.start_byte if declarator else node.end_byte
-    base, const, imaginary, storage = _base(specifier), False, False, set()
+    base, const, imaginary, storage = _read_base(specifier), False, False, set()
     for child in node.children:
         if child.start_byte >= end:
             break
@@ -173,7 +173,7 @@ def _specifiers(node: Node) -> tuple[str, bool, frozenset[str]]:
     return base, const, frozenset(storage)
 
 
-def _base(specifier: Node | None) -> str:
+def _read_base(specifier: Node | None) -> str:
     if specifier is None:
         return ""
     if specifier.type.endswith("_specifier") and specifier.children and specifier.type != "sized_type_specifier":
@@ -197,11 +197,11 @@ def template_parameters(template: Node) -> list[TemplateParameter]:
     for one in listed.named_children if listed else ():
         optional = one.type.startswith("optional_")
         if one.type.endswith("type_parameter_declaration"):
-            name = one.child_by_field_name("name") or _first(one, "type_identifier")
+            name = one.child_by_field_name("name") or _find_first(one, "type_identifier")
             word = text_of(name) if name and not one.type.startswith("variadic_") else ""
             result.append(TemplateParameter(word, True, optional))
         elif one.type != "comment":
-            declared = declared_by(one)[0][0]
+            declared = read_declarations(one)[0][0]
             is_concept = one.type == "parameter_declaration" and "::" in declared.base  # std::floating_point T
             result.append(TemplateParameter(declared.name, is_concept, optional))
     return result
@@ -276,14 +276,14 @@ class DeclaredTypes:
         specifier = node.child_by_field_name("type")
         if node.type == "alias_declaration":
             name = node.child_by_field_name("name")
-            target = declared_by(specifier)[0][0] if specifier and name else None
+            target = read_declarations(specifier)[0][0] if specifier and name else None
             everything = [target._replace(name=text_of(name))] if target and name else []
         else:
-            everything = [declared for declared, _ in declared_by(node) if declared.name]
+            everything = [declared for declared, _ in read_declarations(node) if declared.name]
         for declared in everything:
             if declared.base in ("struct", "union", "enum"):  # no tag: the name itself will do
                 declared = declared._replace(base=f"{declared.base} {declared.name}")
-                self._members(specifier, declared.name)
+                self._remember_members(specifier, declared.name)
             self.typedefs[declared.name] = declared
         tags = self.tag(specifier) if specifier else []
         return [*tags, *(declared.name for declared in everything)]
@@ -294,7 +294,7 @@ class DeclaredTypes:
         if body is None or node.type not in TAGGED:
             return []
         names = [text_of(name)] if name else []
-        self._members(node, *names)
+        self._remember_members(node, *names)
         if self.cplus and name:
             word = "enum" if node.type == "enum_specifier" else "struct"
             self.typedefs.setdefault(names[0], Declaration(names[0], f"{word} {names[0]}"))
@@ -310,29 +310,33 @@ class DeclaredTypes:
                 previous = names[-1]
         return names
 
-    def _members(self, node: Node | None, *names: str) -> None:
+    def _remember_members(self, node: Node | None, *names: str) -> None:
         """Remember a structure, if all its members are plain."""
         body = node.child_by_field_name("body") if node and node.type == "struct_specifier" else None
         if node and body:
-            record = self._record(node, body)
+            record = self._read_record(node, body)
             self.records.update(dict.fromkeys(names, record))
         members = (
-            [d for one in body.named_children if one.type != "comment" for d, _ in declared_by(one)] if body else []
+            [d for one in body.named_children if one.type != "comment" for d, _ in read_declarations(one)]
+            if body
+            else []
         )
         if members and all(m.name and not m.marks for m in members):
             self.structs.update(dict.fromkeys(names, tuple((m.name, m.base) for m in members)))
 
-    def _record(self, node: Node, body: Node) -> tuple[Member, ...] | str:
+    def _read_record(self, node: Node, body: Node) -> tuple[Member, ...] | str:
         """The members of a structure, with the names of structures in it, or why NumPy has no such thing."""
         members: list[Member] = []
-        if _first(node, "base_class_clause"):
+        if _find_first(node, "base_class_clause"):
             return _MORE
-        if not _default_constructible(body):
+        if not _is_default_constructible(body):
             return "has no constructor without arguments"
         for one in body.named_children:
             if any(c.type == "virtual" for c in one.children):
                 return "has virtual functions"
-            if one.type in ("comment", "function_definition", "declaration", "friend_declaration") or _method(one):
+            if one.type in ("comment", "function_definition", "declaration", "friend_declaration") or _declares_method(
+                one
+            ):
                 continue
             if one.type != "field_declaration" or "vector_size" in text_of(one):
                 return _MORE
@@ -342,17 +346,17 @@ class DeclaredTypes:
             inner = specifier.child_by_field_name("body") if specifier and specifier.type in TAGGED else None
             record: tuple[Member, ...] | str = ()
             if specifier and inner and specifier.type != "enum_specifier":
-                record = self._record(specifier, inner) if specifier.type == "struct_specifier" else _MORE
+                record = self._read_record(specifier, inner) if specifier.type == "struct_specifier" else _MORE
             if isinstance(record, str):
                 return record
-            for declared, _ in declared_by(one):
+            for declared, _ in read_declarations(one):
                 if not declared.name:  # members of a nameless structure are the outer one's
                     members += record
                     continue
                 plain = self.without_typedefs(declared)
                 if any(mark.kind != "[" for mark in plain.marks):
                     return "contains pointers"
-                sizes = [self._size(mark.text) for mark in plain.marks]
+                sizes = [self._read_size(mark.text) for mark in plain.marks]
                 shape = tuple(size for size in sizes if isinstance(size, int))
                 if len(shape) < len(sizes):
                     return _MORE
@@ -362,7 +366,7 @@ class DeclaredTypes:
     def head(self, definition: Node) -> FunctionHead | None:
         """The head of a function definition, read once; None for a definition of something else."""
         if definition.id not in self._heads:
-            declared = declared_by(definition)[0][0]
+            declared = read_declarations(definition)[0][0]
             is_function = bool(declared.name and declared.marks) and declared.marks[0].kind == "("
             self._heads[definition.id] = self.function_head(declared, definition) if is_function else None
         return self._heads[definition.id]
@@ -371,21 +375,26 @@ class DeclaredTypes:
         """The head of a function that ``node`` declares, a prototype or a definition."""
         listed = declared.marks[0].node.child_by_field_name("parameters") if declared.marks[0].node else None
         variadic = any(one.type in _VARIADIC for one in (listed.children if listed else ()))
-        return FunctionHead(declared, declared.returned(), tuple(self._parameters(listed, node)), variadic)
+        return FunctionHead(declared, declared.returned(), tuple(self._read_parameters(listed, node)), variadic)
 
-    def _parameters(self, listed: Node | None, node: Node) -> list[tuple[Declaration, Node]]:
+    def _read_parameters(self, listed: Node | None, node: Node) -> list[tuple[Declaration, Node]]:
         """What each parameter is declared as, and where; none for ``(void)``.
 
         K&R parameters have their declarations in ``node``.
         """
-        old = {d.name: d for child in node.named_children if child.type == "declaration" for d, _ in declared_by(child)}
+        old = {
+            d.name: d
+            for child in node.named_children
+            if child.type == "declaration"
+            for d, _ in read_declarations(child)
+        }
         parameters = []
         for one in listed.named_children if listed else ():
             if one.type == "identifier":
                 name = text_of(one)
                 parameters.append((old.get(name, Declaration(name, "int")), one))
             elif one.type in ("parameter_declaration", "optional_parameter_declaration"):
-                declared = declared_by(one)[0][0]
+                declared = read_declarations(one)[0][0]
                 if not declared.name and not declared.marks and self._is_name(declared.base):
                     declared = old.get(declared.base, Declaration(declared.base, "int"))  # K&R, read as a type
                 parameters.append((declared, one))
@@ -406,30 +415,30 @@ class DeclaredTypes:
         if any(mark.kind == "(" for mark in marks):
             # A parameter that is a function is a pointer to one.
             pointer = () if marks[0].kind != "(" else (Mark("*"),)
-            return Parameter(name, _spelled(base, (*pointer, *marks)), line=line)
+            return Parameter(name, _spell(base, (*pointer, *marks)), line=line)
         if marks and marks[0].kind in ("&", "&&"):
             if len(marks) > 1 or marks[0].kind == "&&":
-                return Parameter(name, _spelled(base, tuple(marks)), const, line=line)
+                return Parameter(name, _spell(base, tuple(marks)), const, line=line)
             return (
                 ConstReferenceParameter(name, base, True, line=line)
                 if const
                 else ReferenceParameter(name, base, pointer=1, line=line)
             )
         pointer_levels = 0
-        if marks and marks[0].kind == "[" and self._size(marks[0].text) is None:
+        if marks and marks[0].kind == "[" and self._read_size(marks[0].text) is None:
             marks[0] = Mark("*")
         while marks and marks[0].kind == "*":
             pointer_levels += 1
             del marks[0]
         shape = []
         while marks and marks[0].kind == "[":
-            size = self._size(marks.pop(0).text)
+            size = self._read_size(marks.pop(0).text)
             shape.append(1 if size is None else size)
         if marks:
-            base = _spelled(base, tuple(marks))
+            base = _spell(base, tuple(marks))
         return Parameter(name, base, const, pointer_levels, tuple(shape), line=line)
 
-    def _size(self, text: str) -> int | str | None:
+    def _read_size(self, text: str) -> int | str | None:
         """A dimension: its value, the expression where it is no constant, None where there is none."""
         text = " ".join(text.split())
         value = int(text) if text.isdecimal() and len(text) < 10 else constant(text, self.constants)

@@ -38,7 +38,7 @@ from ...ir import (
     integer_value,
 )
 from .c_tree import text_of
-from .declarations import declared_by
+from .declarations import read_declarations
 from .lowering_context import Context, bare, brief, part, parts, root_symbol
 from .type_lowering import UNKNOWN
 
@@ -88,15 +88,15 @@ class ExpressionLowerer(Context):
 
     # -- constants (6.4.4) ------------------------------------------------------------------------
 
-    def _number(self, node: Node) -> Expression:
+    def _lower_number(self, node: Node) -> Expression:
         text, at = text_of(node), self.at(node)
         if text[0] in "+-":  # the C grammar counts a sign in `? -1 : 1` to the number
-            e = self._constant(text[1:].lstrip(), node, at)
+            e = self._read_constant(text[1:].lstrip(), node, at)
             e = self.promote(e)
             return Unary(at=at, type=e.type, op="-", operand=e) if text[0] == "-" else e
-        return self._constant(text, node, at)
+        return self._read_constant(text, node, at)
 
-    def _constant(self, text: str, node: Node, at: Position) -> Expression:
+    def _read_constant(self, text: str, node: Node, at: Position) -> Expression:
         whole = integer_value(text)
         if whole is not None:
             return Constant(
@@ -110,7 +110,7 @@ class ExpressionLowerer(Context):
             return self.opaque(node, f"cannot read the number `{text}`", DOUBLE)
         return Constant(at=at, type=real[1], value=real[0], spelling=text)
 
-    def _char(self, node: Node) -> Expression:
+    def _lower_char(self, node: Node) -> Expression:
         text = text_of(node)
         try:
             inner = text[1:-1].encode().decode("unicode_escape")
@@ -122,30 +122,30 @@ class ExpressionLowerer(Context):
         code -= 256 if code > 127 else 0
         return Constant(at=self.at(node), type=_CHAR if self.cplus else INT, value=code, spelling=text)
 
-    def _boolean(self, node: Node) -> Expression:
+    def _lower_boolean(self, node: Node) -> Expression:
         word = text_of(node)
         return Constant(at=self.at(node), type=self.truth, value=int(word == "true"), spelling=word)
 
-    def _null(self, node: Node) -> Expression:
+    def _lower_null(self, node: Node) -> Expression:
         return Constant(at=self.at(node), type=CType("a", of=CType("v")), value=0, spelling=text_of(node))
 
-    def _string(self, node: Node) -> Expression:
+    def _lower_string(self, node: Node) -> Expression:
         text = text_of(node)
         return StringLiteral(at=self.at(node), type=_STRING, value=text[text.find('"') + 1 : text.rfind('"')])
 
     # -- names (6.5.1) ----------------------------------------------------------------------------
 
-    def _name(self, node: Node) -> Expression:
+    def _lower_name(self, node: Node) -> Expression:
         word = text_of(node)
         symbol = self.lookup(word)
         if symbol is None:
-            return self._outside(word, node)
+            return self._lower_outside(word, node)
         return Name(at=self.at(node), type=symbol.type, symbol=symbol)
 
-    def _qualified(self, node: Node) -> Expression:
-        return self._outside(text_of(node).rpartition("::")[2], node)
+    def _lower_qualified(self, node: Node) -> Expression:
+        return self._lower_outside(text_of(node).rpartition("::")[2], node)
 
-    def _outside(self, word: str, node: Node) -> Expression:
+    def _lower_outside(self, word: str, node: Node) -> Expression:
         """What a name of file scope or of a header stands for."""
         at, entry = self.at(node), self.scope.lookup(word)
         if isinstance(entry, Symbol):
@@ -156,7 +156,7 @@ class ExpressionLowerer(Context):
 
     # -- operators (6.5.3 to 6.5.15) --------------------------------------------------------------
 
-    def _binary_expression(self, node: Node) -> Expression:
+    def _lower_binary(self, node: Node) -> Expression:
         # A long sum is as deep a tree as it has terms.
         chain, left = [], node
         while left.type == "binary_expression":
@@ -167,10 +167,10 @@ class ExpressionLowerer(Context):
             left = below
         e = self.value(left)
         for above in reversed(chain):
-            e = self._operation(above, e)
+            e = self._lower_operation(above, e)
         return e
 
-    def _operation(self, node: Node, left: Expression) -> Expression:
+    def _lower_operation(self, node: Node, left: Expression) -> Expression:
         operator, right_node = node.child_by_field_name("operator"), part(node, "right")
         if operator is None or right_node is None:
             return self.opaque(node)
@@ -191,7 +191,7 @@ class ExpressionLowerer(Context):
                 operands=(left, right),
             )
         if "a" in (left.type.kind, right.type.kind):
-            t = self.truth if op in _COMPARISONS else self._of_pointers(op, left.type, right.type)
+            t = self.truth if op in _COMPARISONS else self._find_pointer_type(op, left.type, right.type)
         elif op in ("<<", ">>") and left.type.integral:
             left, right = self.promote(left), self.promote(right)
             t = left.type
@@ -201,14 +201,14 @@ class ExpressionLowerer(Context):
         return Binary(at=at, type=t, op=op, left=left, right=right)  # type: ignore[arg-type]
 
     @staticmethod
-    def _of_pointers(op: str, left: CType, right: CType) -> CType:
+    def _find_pointer_type(op: str, left: CType, right: CType) -> CType:
         """Pointer arithmetic (6.5.6)."""
         if left.kind == right.kind == "a":
             return LONG if op == "-" else UNKNOWN
         pointer = left if left.kind == "a" else right
         return CType("a", of=pointer.of)
 
-    def _unary_expression(self, node: Node) -> Expression:
+    def _lower_unary(self, node: Node) -> Expression:
         operator, argument = node.child_by_field_name("operator"), part(node, "argument")
         if operator is None or argument is None:
             return self.opaque(node)
@@ -227,7 +227,7 @@ class ExpressionLowerer(Context):
                 return Unary(at=at, type=e.type, op=op, operand=e)
         return self.opaque(node)
 
-    def _conditional_expression(self, node: Node) -> Expression:
+    def _lower_conditional(self, node: Node) -> Expression:
         nodes = [part(node, name) for name in ("condition", "consequence", "alternative")]
         if None in nodes:
             return self.opaque(node)
@@ -240,14 +240,14 @@ class ExpressionLowerer(Context):
             t = yes.type if yes.type.kind != "?" else no.type
         return Conditional(at=self.at(node), type=t, test=test, yes=yes, no=no)
 
-    def _comma_expression(self, node: Node) -> Expression:
+    def _lower_comma(self, node: Node) -> Expression:
         left, right = part(node, "left"), part(node, "right")
         if left is None or right is None:
             return self.opaque(node)
         first, second = self.value(left), self.value(right)
         return Comma(at=self.at(node), type=second.type, first=first, second=second)
 
-    def _cast_expression(self, node: Node) -> Expression:
+    def _lower_cast(self, node: Node) -> Expression:
         type_node, inner = node.child_by_field_name("type"), part(node, "value")
         if type_node is None or inner is None:
             return self.opaque(node)
@@ -259,10 +259,10 @@ class ExpressionLowerer(Context):
 
     def described(self, node: Node) -> CType:
         """The type that a type descriptor names."""
-        declared = declared_by(node)[0][0] if node.type == "type_descriptor" else None
+        declared = read_declarations(node)[0][0] if node.type == "type_descriptor" else None
         return self.types.of(declared).type if declared else self.types.named(" ".join(text_of(node).split()))
 
-    def _sizeof_expression(self, node: Node) -> Expression:
+    def _lower_sizeof(self, node: Node) -> Expression:
         type_node, inner = node.child_by_field_name("type"), part(node, "value")
         if type_node is None and inner is None:
             return self.opaque(node)
@@ -279,7 +279,7 @@ class ExpressionLowerer(Context):
 
     # -- places (6.5.2.1, 6.5.2.3, 6.5.3.2) -------------------------------------------------------
 
-    def _subscript_expression(self, node: Node) -> Expression:
+    def _lower_subscript(self, node: Node) -> Expression:
         base_node = part(node, "argument")
         # The C++ grammar wraps the subscript in an argument list.
         indices = [node.child_by_field_name("index")] if not self.cplus else parts(node.child_by_field_name("indices"))
@@ -291,7 +291,7 @@ class ExpressionLowerer(Context):
         t = base.type.of if base.type.kind == "a" and base.type.of is not None else UNKNOWN
         return Element(at=self.at(node), type=t, base=base, index=index)
 
-    def _pointer_expression(self, node: Node) -> Expression:
+    def _lower_pointer(self, node: Node) -> Expression:
         operator, argument = node.child_by_field_name("operator"), part(node, "argument")
         if operator is None or argument is None:
             return self.opaque(node)
@@ -302,7 +302,7 @@ class ExpressionLowerer(Context):
         t = e.type.of if e.type.kind == "a" and e.type.of is not None else UNKNOWN
         return Element(at=at, type=t, base=e, index=Constant(type=INT, value=0))
 
-    def _field_expression(self, node: Node) -> Expression:
+    def _lower_field(self, node: Node) -> Expression:
         argument, name_node = part(node, "argument"), node.child_by_field_name("field")
         if argument is None or name_node is None:
             return self.opaque(node)
@@ -318,7 +318,7 @@ class ExpressionLowerer(Context):
 
     # -- assignments (6.5.16, 6.5.2.4, 6.5.3.1) ---------------------------------------------------
 
-    def _place(self, node: Node) -> Name | Element | Field | OpaqueExpression:
+    def _lower_place(self, node: Node) -> Name | Element | Field | OpaqueExpression:
         e = self.value(node)
         if isinstance(e, Name | Element | Field | OpaqueExpression):
             return e
@@ -327,11 +327,11 @@ class ExpressionLowerer(Context):
         reason = f"assigns to `{brief(node)}`"
         return OpaqueExpression(at=e.at, type=e.type, reason=reason, text=text_of(node), operands=(e,), writes=writes)
 
-    def _assignment_expression(self, node: Node) -> Expression:
+    def _lower_assignment(self, node: Node) -> Expression:
         left, right, operator = part(node, "left"), part(node, "right"), node.child_by_field_name("operator")
         if left is None or right is None or operator is None:
             return self.opaque(node)
-        place, op = self._place(left), operator.type
+        place, op = self._lower_place(left), operator.type
         op = _WORDS.get(op, op)
         value = self.initial(right, place.type)[0] if right.type == "initializer_list" else self.value(right)
         if op != "=":
@@ -339,11 +339,11 @@ class ExpressionLowerer(Context):
         self.change(place)
         return Assignment(at=self.at(node), type=place.type, place=place, value=self.convert(value, place.type))
 
-    def _update_expression(self, node: Node) -> Expression:
+    def _lower_update(self, node: Node) -> Expression:
         argument, operator = part(node, "argument"), node.child_by_field_name("operator")
         if argument is None or operator is None:
             return self.opaque(node)
-        place, at = self._place(argument), self.at(node)
+        place, at = self._lower_place(argument), self.at(node)
         one = Constant(type=INT, value=1)
         value = self.binary(operator.type[0], Current(at=place.at, type=place.type), one, node)
         self.change(place)
@@ -357,7 +357,7 @@ class ExpressionLowerer(Context):
         if source.type in ("initializer_list", "argument_list", "parameter_list"):
             items = parts(source)
             if t.kind == "a" and source.type == "initializer_list":
-                return self._array(source, items, t)
+                return self._lower_array(source, items, t)
             if t.kind == "c" and len(items) == 2:
                 half = CType("f", t.bits)
                 numbers = tuple(self.convert(self.value(item), half) for item in items)
@@ -377,16 +377,16 @@ class ExpressionLowerer(Context):
             t = CType("a", of=t.of, length=None)
         return self.convert(e, t), t
 
-    def _array(self, source: Node, items: Sequence[Node], t: CType) -> tuple[Expression, CType]:
+    def _lower_array(self, source: Node, items: Sequence[Node], t: CType) -> tuple[Expression, CType]:
         if len(items) > LARGEST or source.end_byte - source.start_byte > 16 * LARGEST:
             at = self.at(source)
             return OpaqueExpression(at=at, type=t, reason="reads a large table", text=brief(source)), t
         of = t.of if t.of is not None else UNKNOWN
-        placed = self._placed(items)
+        placed = self._place_items(items)
         if placed is None or (len(placed) <= max(placed, default=-1) and not of.arithmetic):
             return self.opaque(source, t=t), t
         if of.kind == "a" and of.length and items and items[0].type not in ("initializer_list", "string_literal"):
-            rows = self._rows([self.convert(self.value(item), of.element) for item in items], t, self.at(source))
+            rows = self._nest_rows([self.convert(self.value(item), of.element) for item in items], t, self.at(source))
             return rows, CType("a", of=of, length=len(rows.items) if t.length is None else t.length)
         values = []
         for index in range(max(placed, default=-1) + 1):
@@ -399,7 +399,7 @@ class ExpressionLowerer(Context):
         whole = CType("a", of=of, length=len(values) if t.length is None else t.length)
         return Aggregate(at=self.at(source), type=whole, items=tuple(values)), whole
 
-    def _placed(self, items: Sequence[Node]) -> dict[int, Node] | None:
+    def _place_items(self, items: Sequence[Node]) -> dict[int, Node] | None:
         """The items of an array's list by their index, ``[3] = x`` followed (6.7.9); None for another designator."""
         placed: dict[int, Node] = {}
         index = -1
@@ -415,7 +415,7 @@ class ExpressionLowerer(Context):
             placed[index] = value
         return placed
 
-    def _rows(self, values: Sequence[Expression], t: CType, at: Position) -> Aggregate:
+    def _nest_rows(self, values: Sequence[Expression], t: CType, at: Position) -> Aggregate:
         """A nested array from a list without inner braces."""
         of = t.of
         if of is None or of.kind != "a" or not of.length:
@@ -425,10 +425,10 @@ class ExpressionLowerer(Context):
         while inner.of is not None and inner.of.kind == "a" and inner.of.length:
             inner = inner.of
             size *= inner.length or 1
-        rows = [self._rows(values[start : start + size], of, at) for start in range(0, len(values), size)]
+        rows = [self._nest_rows(values[start : start + size], of, at) for start in range(0, len(values), size)]
         return Aggregate(at=at, type=t, items=tuple(rows))
 
-    def _braced(self, node: Node) -> Expression:
+    def _lower_braced(self, node: Node) -> Expression:
         """``T{...}`` and ``(T){...}`` (6.5.2.5); an initializer list alone."""
         type_node = node.child_by_field_name("type")
         source = node.child_by_field_name("value") or node
@@ -438,31 +438,31 @@ class ExpressionLowerer(Context):
         return Convert(at=self.at(node), type=t, value=e, explicit=True) if t.arithmetic else e
 
     _EXPRESSIONS: ClassVar[dict[str, Callable[..., Expression]]] = {
-        "number_literal": _number,
-        "char_literal": _char,
-        "true": _boolean,
-        "false": _boolean,
-        "null": _null,
-        "string_literal": _string,
-        "concatenated_string": _string,
-        "raw_string_literal": _string,
-        "identifier": _name,
-        "type_identifier": _name,
-        "parameter_declaration": _name,  # an argument of a constructor that reads as a function
-        "qualified_identifier": _qualified,
-        "binary_expression": _binary_expression,
-        "unary_expression": _unary_expression,
-        "conditional_expression": _conditional_expression,
-        "comma_expression": _comma_expression,
-        "cast_expression": _cast_expression,
-        "sizeof_expression": _sizeof_expression,
-        "subscript_expression": _subscript_expression,
-        "pointer_expression": _pointer_expression,
-        "field_expression": _field_expression,
-        "assignment_expression": _assignment_expression,
-        "update_expression": _update_expression,
-        "compound_literal_expression": _braced,
-        "initializer_list": _braced,
+        "number_literal": _lower_number,
+        "char_literal": _lower_char,
+        "true": _lower_boolean,
+        "false": _lower_boolean,
+        "null": _lower_null,
+        "string_literal": _lower_string,
+        "concatenated_string": _lower_string,
+        "raw_string_literal": _lower_string,
+        "identifier": _lower_name,
+        "type_identifier": _lower_name,
+        "parameter_declaration": _lower_name,  # an argument of a constructor that reads as a function
+        "qualified_identifier": _lower_qualified,
+        "binary_expression": _lower_binary,
+        "unary_expression": _lower_unary,
+        "conditional_expression": _lower_conditional,
+        "comma_expression": _lower_comma,
+        "cast_expression": _lower_cast,
+        "sizeof_expression": _lower_sizeof,
+        "subscript_expression": _lower_subscript,
+        "pointer_expression": _lower_pointer,
+        "field_expression": _lower_field,
+        "assignment_expression": _lower_assignment,
+        "update_expression": _lower_update,
+        "compound_literal_expression": _lower_braced,
+        "initializer_list": _lower_braced,
     }
 
 

@@ -23,7 +23,7 @@ class MarkedLine(NamedTuple):
     own: bool
 
 
-def all_lines(text: str, *, cell_name: str) -> list[MarkedLine]:
+def split_lines(text: str, *, cell_name: str) -> list[MarkedLine]:
     """Every line but the markers.
 
     The markers are those of https://gcc.gnu.org/onlinedocs/cpp/Preprocessor-Output.html: flag 3 is a
@@ -46,14 +46,14 @@ def all_lines(text: str, *, cell_name: str) -> list[MarkedLine]:
     return lines
 
 
-def typedefs_of(text: str, used: Collection[str]) -> list[str]:
+def find_typedefs(text: str, used: Collection[str]) -> list[str]:
     """Statements of ``text`` that define types named in ``used``, or needed by those, in order."""
     statements: list[str] = []
     by_name: dict[str, list[int]] = {}
     for match in _TYPEDEF.finditer(text):
-        statement = match[0] + _rest(text, match.end())
+        statement = match[0] + _find_rest(text, match.end())
         alias = _USING.match(statement)
-        for name in [alias[1]] if alias else _NAMES.findall(_without_bodies(statement)):
+        for name in [alias[1]] if alias else _NAMES.findall(_drop_bodies(statement)):
             by_name.setdefault(name, []).append(len(statements))
         statements.append(" ".join(statement.split()) + ";")
     needed: set[int] = set()
@@ -66,7 +66,7 @@ def typedefs_of(text: str, used: Collection[str]) -> list[str]:
     return [statements[index] for index in sorted(needed)]
 
 
-def _rest(text: str, start: int) -> str:
+def _find_rest(text: str, start: int) -> str:
     """From ``start`` to the next semicolon outside braces."""
     level = 0
     for match in re.compile(r"[{};]").finditer(text, start):
@@ -76,7 +76,7 @@ def _rest(text: str, start: int) -> str:
     return text[start:]
 
 
-def _without_bodies(statement: str) -> str:
+def _drop_bodies(statement: str) -> str:
     """A statement with what stands in braces taken out."""
     if "{" not in statement:
         return statement

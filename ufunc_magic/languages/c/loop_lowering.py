@@ -68,7 +68,7 @@ class LoopLowerer(CallLowerer):
     def block(self, node: Node | None) -> Block:
         raise NotImplementedError
 
-    def _for(self, node: Node) -> list[Statement]:
+    def _lower_for(self, node: Node) -> list[Statement]:
         start_node, test_node, update_node = (
             node.child_by_field_name(name) for name in ("initializer", "condition", "update")
         )
@@ -80,10 +80,10 @@ class LoopLowerer(CallLowerer):
             start = [Evaluate(at=self.at(start_node), value=self.value(start_node))]
         test = self.value(test_node) if test_node is not None else None
         update = self.value(update_node) if update_node is not None else None
-        header = self._counting(start, test, update, node) if test is not None and update is not None else None
+        header = self._read_header(start, test, update, node) if test is not None and update is not None else None
         changes, stores = len(self.changes), self.stores
         body_node = node.child_by_field_name("body")
-        if header is not None and body_node is not None and header.step > 0 and self._never_negative(header.start):
+        if header is not None and body_node is not None and header.step > 0 and self._is_never_negative(header.start):
             self.upwards[header.counter] = body_node
         body = self.block(body_node)
         self.scopes.pop()
@@ -103,7 +103,9 @@ class LoopLowerer(CallLowerer):
             ]
         return [For(at=at, start=tuple(start), test=test, update=update, body=body)]
 
-    def _counting(self, start: Sequence[Statement], test: Expression, update: Expression, node: Node) -> _Count | None:
+    def _read_header(
+        self, start: Sequence[Statement], test: Expression, update: Expression, node: Node
+    ) -> _Count | None:
         """What the header of a loop counts, if it sets, compares and moves one integer."""
         match start:
             case [Declare(symbol=counter, value=Expression() as first)] if not counter.reference:
@@ -115,8 +117,8 @@ class LoopLowerer(CallLowerer):
         t = counter.type
         if not t.integral or counter.storage not in ("local", "parameter") or _reads(first, counter):
             return None
-        step = _step(update, counter)
-        limit = _limit(test, counter)
+        step = _find_step(update, counter)
+        limit = _find_limit(test, counter)
         if not step or limit is None:
             return None
         op, stop, compared = limit
@@ -127,7 +129,7 @@ class LoopLowerer(CallLowerer):
             op = "<" if step > 0 else ">"
         if op not in (("<", "<=") if step > 0 else (">", ">=")) or (compared.kind == "u" and op == ">="):
             return None
-        if compared.kind == "u" and not self._never_negative(first):
+        if compared.kind == "u" and not self._is_never_negative(first):
             return None
         return _Count(counter, first, stop, step, op in ("<=", ">="), declared)
 
@@ -144,9 +146,9 @@ class LoopLowerer(CallLowerer):
                     return False
             if not isinstance(part, _STILL):
                 return False
-        return header.declared or self._dead_after(header.counter.name, node)
+        return header.declared or self._is_dead_after(header.counter.name, node)
 
-    def _never_negative(self, e: Expression) -> bool:
+    def _is_never_negative(self, e: Expression) -> bool:
         """Whether an integer is certainly not below zero, as far as that is easy to see."""
         value = integer(e)
         if value is not None:
@@ -155,17 +157,17 @@ class LoopLowerer(CallLowerer):
             return True
         match e:
             case Convert(value=inner):
-                return inner.type.integral and self._never_negative(inner)
+                return inner.type.integral and self._is_never_negative(inner)
             case Binary(op="+" | "*" | "/" | ">>" | "%", left=left, right=right):
-                return self._never_negative(left) and self._never_negative(right)
+                return self._is_never_negative(left) and self._is_never_negative(right)
             case Binary(op="&", left=left, right=right):
-                return self._never_negative(left) or self._never_negative(right)
+                return self._is_never_negative(left) or self._is_never_negative(right)
             case Name(symbol=symbol):
                 body = self.upwards.get(symbol)
                 return body is not None and not _moves(body, symbol.name)
         return False
 
-    def _dead_after(self, name: str, loop: Node) -> bool:
+    def _is_dead_after(self, name: str, loop: Node) -> bool:
         """Whether a counter declared outside its loop is used only in loops that set it first."""
         if self.body is None:
             return False
@@ -174,10 +176,10 @@ class LoopLowerer(CallLowerer):
             for use in walk(self.body):
                 if use.type in ("identifier", "type_identifier"):
                     self._uses.setdefault(text_of(use), []).append(use)
-        return all(self._set_before(use, name, self.body) for use in self._uses.get(name, ()))
+        return all(self._is_set_before(use, name, self.body) for use in self._uses.get(name, ()))
 
     @staticmethod
-    def _set_before(use: Node, name: str, body: Node) -> bool:
+    def _is_set_before(use: Node, name: str, body: Node) -> bool:
         above: Node | None = use
         while above is not None and above != body:
             if above.type == "declaration":
@@ -216,33 +218,38 @@ def _reads(e: Expression, symbol: Symbol) -> bool:
     return any(isinstance(part, Name) and part.symbol is symbol for part in walk_ir(e))
 
 
-def _step(update: Expression, counter: Symbol) -> int:
+def _find_step(update: Expression, counter: Symbol) -> int:
     """The constant by which an update moves the counter, 0 where it does anything else."""
     match update:
         case Assignment(place=Name(symbol=symbol), value=value) if symbol is counter:
             while isinstance(value, Convert):
                 value = value.value
-            if isinstance(value, Binary) and value.op in ("+", "-") and _is(value.left, counter):
+            if isinstance(value, Binary) and value.op in ("+", "-") and _is_counter(value.left, counter):
                 step = integer(value.right) or 0
                 return step if value.op == "+" else -step
-            if isinstance(value, Binary) and value.op == "+" and _is(value.right, counter):
+            if isinstance(value, Binary) and value.op == "+" and _is_counter(value.right, counter):
                 return integer(value.left) or 0
     return 0
 
 
-def _is(e: Expression, counter: Symbol) -> bool:
+def _is_counter(e: Expression, counter: Symbol) -> bool:
     """Whether an expression is the counter, in whatever integer type."""
     while isinstance(e, Convert) and e.type.integral:
         e = e.value
     return isinstance(e, Current) or (isinstance(e, Name) and e.symbol is counter)
 
 
-def _limit(test: Expression, counter: Symbol) -> tuple[str, Expression, CType] | None:
+def _find_limit(test: Expression, counter: Symbol) -> tuple[str, Expression, CType] | None:
     """How the counter is compared, with what, and in which type."""
     match test:
         case Binary(op="<" | ">" | "<=" | ">=" | "!=" as op, left=left, right=right):
-            if not _is(left, counter):
+            if not _is_counter(left, counter):
                 left, right, op = right, left, _MIRRORED[op]  # type: ignore[assignment]
-            if _is(left, counter) and not isinstance(left, Current) and left.type.integral and right.type.integral:
+            if (
+                _is_counter(left, counter)
+                and not isinstance(left, Current)
+                and left.type.integral
+                and right.type.integral
+            ):
                 return op, right, left.type
     return None

@@ -26,7 +26,7 @@ from ...ir import (
 )
 from . import c_text
 from .c_tree import CText, initializer, one_at_a_time, text_of, walk
-from .declarations import Declaration, DeclaredTypes, declared_by, template_names
+from .declarations import Declaration, DeclaredTypes, read_declarations, template_names
 from .lowering_context import bare, part, parts
 from .lowering_values import FunctionDefinition, Head
 from .statement_lowering import StatementLowerer
@@ -137,7 +137,7 @@ class FileScope:
         self.cplus = cplus
         self.generic_math = text.generic_math
         self.declared = declared.copy() if declared is not None else DeclaredTypes(cplus)
-        self.types = TypeReader(self.declared, types, typedefs, self._length)
+        self.types = TypeReader(self.declared, types, typedefs, self._find_length)
         self.names: dict[str, list[FunctionDefinition]] = {}
         self.variables: dict[str, tuple[Node, Node, Declaration]] = {}
         self._enumerations: dict[str, Node] = {}
@@ -158,19 +158,19 @@ class FileScope:
             if kind in _INSIDE:
                 nodes += [(child, template) for child in reversed(node.named_children)]
             elif kind == "function_definition":
-                name = self._function_name(node)
+                name = self._find_function_name(node)
                 if name:
                     self.names.setdefault(name, []).append(FunctionDefinition(name, node, template))
             elif kind == "declaration":
-                self._declaration(node, define=define)
+                self._read_declaration(node, define=define)
             elif kind in _TYPES:
                 if define:
                     self.declared.define(node)
-                self._enumeration(node.child_by_field_name("type"))
+                self._read_enumeration(node.child_by_field_name("type"))
             elif kind.endswith("_specifier"):
                 if define:
                     self.declared.tag(node)
-                self._enumeration(node)
+                self._read_enumeration(node)
             elif kind in ("linkage_specification", "namespace_definition"):
                 body = node.child_by_field_name("body")
                 nodes += [(body, template)] if body is not None else []
@@ -178,21 +178,21 @@ class FileScope:
                 names = template_names(node)
                 nodes += [(child, names) for child in reversed(node.named_children)]
 
-    def _declaration(self, node: Node, *, define: bool) -> None:
+    def _read_declaration(self, node: Node, *, define: bool) -> None:
         specifier = node.child_by_field_name("type")
         if specifier is not None and specifier.type.endswith("_specifier"):
             if define:
                 self.declared.tag(specifier)
-            self._enumeration(specifier)
+            self._read_enumeration(specifier)
         for (declared, _), declarator in zip(
-            declared_by(node), node.children_by_field_name("declarator"), strict=False
+            read_declarations(node), node.children_by_field_name("declarator"), strict=False
         ):
             if declared.name and not (declared.marks and declared.marks[0].kind == "("):
                 known = self.variables.get(declared.name)
                 if known is None or declarator.type == "init_declarator":  # `extern` says less
                     self.variables[declared.name] = (node, declarator, declared)
 
-    def _enumeration(self, node: Node | None) -> None:
+    def _read_enumeration(self, node: Node | None) -> None:
         if node is not None and node.type == "enum_specifier":
             for item in parts(node.child_by_field_name("body")):
                 name = item.child_by_field_name("name")
@@ -214,34 +214,34 @@ class FileScope:
         entry = self._entries.get(name)
         if entry is None:
             self._entries[name] = f"uses `{name}`, which is not defined in the cell"  # while it is being read
-            entry = self._entries[name] = self._look(name)
+            entry = self._entries[name] = self._find_entry(name)
         return entry
 
-    def _look(self, name: str) -> Symbol | Constant | str:
+    def _find_entry(self, name: str) -> Symbol | Constant | str:
         if name in self._enumerations:
             values = self.enumerators(self._enumerations[name])
             return values.get(name) or f"uses `{name}`, which is not defined in the cell"
         if name in self.variables:
-            return self._variable(name, *self.variables[name])
+            return self._lower_variable(name, *self.variables[name])
         if name in self.text.macros:
-            return self._macro(name, self.text.macros[name])
+            return self._lower_macro(name, self.text.macros[name])
         return header_constant(name) or f"uses `{name}`, which is not defined in the cell"
 
-    def _constants(self, *, macro: bool = False) -> StatementLowerer:
+    def _make_lowerer(self, *, macro: bool = False) -> StatementLowerer:
         """A lowerer of file scope's own expressions."""
         return StatementLowerer(self, None if macro else self.text.lines)
 
-    def _macro(self, name: str, body: str) -> Symbol | str:
+    def _lower_macro(self, name: str, body: str) -> Symbol | str:
         value = initializer(body, cplus=self.cplus)
         if value is None:
             return f"uses the macro `{name}`, which is not an expression"
-        e = self._constants(macro=True).value(value)
+        e = self._make_lowerer(macro=True).value(value)
         return Symbol(name, e.type, "constant", initial=e)
 
-    def _variable(self, name: str, node: Node, declarator: Node, declared: Declaration) -> Symbol:
+    def _lower_variable(self, name: str, node: Node, declarator: Node, declared: Declaration) -> Symbol:
         t, reference, _ = self.types.of(declared)
         source = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
-        lowerer = self._constants()
+        lowerer = self._make_lowerer()
         fixed = declared.const and not any(mark.kind == "*" for mark in declared.marks)
         symbol = Symbol(
             name,
@@ -271,7 +271,7 @@ class FileScope:
                     target = node.children[-1]
                 else:
                     continue
-                names.add(_root_name(target))
+                names.add(_find_root_name(target))
             self._changed = frozenset(names)
         return name in self._changed
 
@@ -279,7 +279,7 @@ class FileScope:
         """The enumerators of an ``enum`` (6.7.2.2)."""
         values: dict[str, Symbol] = {}
         last: int | None = -1
-        lowerer = self._constants()
+        lowerer = self._make_lowerer()
         lowerer.scopes.append({})
         for item in parts(node.child_by_field_name("body")):
             name, source = item.child_by_field_name("name"), part(item, "value")
@@ -296,18 +296,18 @@ class FileScope:
 
     def constant_value(self, node: Node) -> Expression:
         """An expression of file scope: a default argument."""
-        return self._constants().value(bare(node))
+        return self._make_lowerer().value(bare(node))
 
-    def _length(self, node: Node) -> int | None:
+    def _find_length(self, node: Node) -> int | None:
         """An array's size, where it is a constant of file scope (6.7.6.2)."""
-        return integer(self._constants().value(node))
+        return integer(self._make_lowerer().value(node))
 
     # -- functions --------------------------------------------------------------------------------
 
     def definitions(self, name: str) -> Sequence[FunctionDefinition]:
         return self.names.get(name, ())
 
-    def _function_name(self, node: Node) -> str:
+    def _find_function_name(self, node: Node) -> str:
         """The plain name of a function that is no method, operator or constructor; ``""`` for others."""
         head = self.declared.head(node) if node.child_by_field_name("body") is not None else None
         name = head.declared.name.rpartition("::")[2] if head is not None else ""
@@ -326,7 +326,7 @@ class FileScope:
     def _read_head(self, definition: FunctionDefinition) -> Head:
         head = self.declared.head(definition.node)
         assert head is not None, "only functions have definitions"
-        lowerer = self._constants()
+        lowerer = self._make_lowerer()
         symbols, defaults = [], []
         for one, at in head.parameters:
             t, reference, _ = self.types.of(one)
@@ -336,13 +336,13 @@ class FileScope:
                 Symbol(one.name, t, "parameter", reference=reference, const=self.const(one), at=lowerer.at(at))
             )
             defaults.append(at.child_by_field_name("default_value"))
-        return Head(tuple(symbols), tuple(defaults), self._results(head.returned))
+        return Head(tuple(symbols), tuple(defaults), self._read_results(head.returned))
 
     def const(self, declared: Declaration) -> bool:
         """Whether what a declaration leads to is const, typedefs seen through."""
         return self.declared.without_typedefs(declared).const
 
-    def _results(self, returned: Declaration) -> tuple[CType, ...]:
+    def _read_results(self, returned: Declaration) -> tuple[CType, ...]:
         if not returned.marks and returned.base == "void":
             return ()
         several = self.types.parts(returned.base) if not returned.marks else ()
@@ -366,10 +366,10 @@ class FileScope:
         known = self._functions.get(definition.node.id)
         if known is None:
             self._functions[definition.node.id] = None  # while its body is being read
-            known = self._functions[definition.node.id] = self._lowered(definition)
+            known = self._functions[definition.node.id] = self._lower_function(definition)
         return known
 
-    def _lowered(self, definition: FunctionDefinition) -> FunctionIR:
+    def _lower_function(self, definition: FunctionDefinition) -> FunctionIR:
         node = definition.node
         head = self.head(definition)
         lowerer = StatementLowerer(self, self.text.lines)
@@ -404,7 +404,7 @@ class FileScope:
         )
 
 
-def _root_name(node: Node | None) -> str:
+def _find_root_name(node: Node | None) -> str:
     while node is not None and node.type != "identifier":
         node = node.child_by_field_name("argument") or next(iter(node.named_children), None)
     return text_of(node) if node is not None else ""

@@ -85,18 +85,18 @@ def parse_cell(
     if preprocess and (wrap or not _says_itself(typed)):
         if not (wrap or typed.conditional or typed.own_headers):
             # Its own macros need no headers, which take the preprocessor longer than all the rest.
-            unit, tree = _preprocessed(typed, preprocess(_HEADER.sub("", source)), name=name, cplus=cplus)
+            unit, tree = _read_preprocessed(typed, preprocess(_HEADER.sub("", source)), name=name, cplus=cplus)
             if unit.functions and not any(word not in known for word in unit.unknown_types):
                 return unit, tree
-        return _preprocessed(typed, preprocess(source), name=name, cplus=cplus, wrap=wrap)
+        return _read_preprocessed(typed, preprocess(source), name=name, cplus=cplus, wrap=wrap)
     objects = {macro: body for macro, body in typed.macros.items() if macro not in typed.functions}
-    tree = _tree(typed, typed.code, cplus, macros=objects, lines=range(1, typed.code.count(b"\n") + 2))
-    unit = _unit(_Cell(typed, typed, declarations.DeclaredTypes(cplus), lambda line: ("", line)), tree)
+    tree = _read_tree(typed, typed.code, cplus, macros=objects, lines=range(1, typed.code.count(b"\n") + 2))
+    unit = _read_unit(_Cell(typed, typed, declarations.DeclaredTypes(cplus), lambda line: ("", line)), tree)
     unknown = any(word not in known for word in unit.unknown_types)
     if not preprocess or not (unknown or (typed.includes and not (unit.functions or unit.prototypes))):
         return unit, tree
     # Types that headers define; macros of theirs may stand for types, or make functions.
-    return _preprocessed(typed, preprocess(source), name=name, cplus=cplus)
+    return _read_preprocessed(typed, preprocess(source), name=name, cplus=cplus)
 
 
 def _says_itself(text: c_text.Text) -> bool:
@@ -123,11 +123,11 @@ def _says_itself(text: c_text.Text) -> bool:
     return all(constant(macro) for macro in macros.keys() & (used | c_text.words("\n".join(macros.values()))))
 
 
-def _preprocessed(
+def _read_preprocessed(
     typed: c_text.Text, text: str, *, name: str, cplus: bool, wrap: Collection[str] = ()
 ) -> tuple[Unit, CText]:
     """The cell ``typed`` as the preprocessor's output ``text`` says it; to ``wrap`` headers, with them."""
-    lines = line_markers.all_lines(text, cell_name=name)
+    lines = line_markers.split_lines(text, cell_name=name)
     system = "\n".join(line.text for line in lines if line.text and not line.own)
     lines = lines if wrap else [line for line in lines if line.own]
     code = c_text.read("\n".join(line.text for line in lines).replace("(__extension__ 1.0iF)", "I"), cplus=cplus)
@@ -135,17 +135,17 @@ def _preprocessed(
     def origin(line: int) -> tuple[str, int]:
         return (lines[line - 1].file, lines[line - 1].number) if line <= len(lines) else ("", 0)
 
-    tree = _tree(typed, code.code, cplus, lines=[line.number for line in lines])
+    tree = _read_tree(typed, code.code, cplus, lines=[line.number for line in lines])
     if not wrap:
-        types = _system_types(system, c_text.words(code.code.decode(errors="replace")), cplus=cplus)
-        return _unit(_Cell(code, typed, types, origin), tree), tree
+        types = _read_system_types(system, c_text.words(code.code.decode(errors="replace")), cplus=cplus)
+        return _read_unit(_Cell(code, typed, types, origin), tree), tree
     # Names that macros of the header stand for: ``#define pnorm pnorm5``.
     other = {body: macro for macro, body in code.macros.items() if macro not in code.functions and body.isidentifier()}
     header = _Header(lambda line: not lines[min(line, len(lines)) - 1].own, wrap, other)
-    return _unit(_Cell(code, typed, declarations.DeclaredTypes(cplus), origin, header), tree), tree
+    return _read_unit(_Cell(code, typed, declarations.DeclaredTypes(cplus), origin, header), tree), tree
 
 
-def _tree(
+def _read_tree(
     typed: c_text.Text,
     code: bytes,
     cplus: bool,
@@ -157,10 +157,10 @@ def _tree(
     return CText(code, tree(code, cplus=cplus), macros, lines, "<tgmath.h>" in typed.includes)
 
 
-def _system_types(system: str, words: Collection[str], *, cplus: bool) -> declarations.DeclaredTypes:
+def _read_system_types(system: str, words: Collection[str], *, cplus: bool) -> declarations.DeclaredTypes:
     """The types of system headers that ``words`` lead to."""
     types = declarations.DeclaredTypes(cplus)
-    statements = "\n".join(line_markers.typedefs_of(system, words))
+    statements = "\n".join(line_markers.find_typedefs(system, words))
     for node in tree(readable(statements.encode()), cplus=cplus).named_children if statements else ():
         if node.type in _TYPES:
             types.define(node)
@@ -210,7 +210,7 @@ class _Cell:
     interface: dict[str, None] = field(default_factory=dict)
 
 
-def _unit(cell: _Cell, tree: CText) -> Unit:
+def _read_unit(cell: _Cell, tree: CText) -> Unit:
     cell.types.constants.update(tree.macros)
     nodes = [(tree.root, _Place())]
     while nodes:
@@ -219,7 +219,7 @@ def _unit(cell: _Cell, tree: CText) -> Unit:
     typed = cell.typed
     bodies = "\n".join(typed.macros.values())
     texts = dict.fromkeys((typed.code if cell.header else cell.text.code, typed.code, bodies.encode()))
-    functions = _with_effects(cell, tree)
+    functions = _add_effects(cell, tree)
     own = {function.name for function in functions}
     return Unit(
         functions=functions,
@@ -252,9 +252,9 @@ def _read(cell: _Cell, node: Node, place: _Place) -> list[tuple[Node, _Place]]:
     elif kind == "declaration":
         _read_declaration(cell, node, place)
     elif kind in _TYPES:
-        _name(cell, cell.types.define(node), place)
+        _note_names(cell, cell.types.define(node), place)
     elif kind in declarations.TAGGED:
-        _name(cell, cell.types.tag(node), place)
+        _note_names(cell, cell.types.tag(node), place)
     elif kind == "linkage_specification":
         body = node.child_by_field_name("body")
         linkage = text_of(node.child_by_field_name("value") or node)
@@ -264,7 +264,7 @@ def _read(cell: _Cell, node: Node, place: _Place) -> list[tuple[Node, _Place]]:
     elif kind == "namespace_definition":
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         words = [word.strip() for word in text_of(name).split("::")] if name else []
-        _name(cell, words[:1], place)
+        _note_names(cell, words[:1], place)
         inner = replace(place, scope=(*place.scope, *words), hidden=place.hidden or not name)
         return [(body, inner)] if body else []
     elif kind == "template_declaration":
@@ -279,7 +279,7 @@ def _read(cell: _Cell, node: Node, place: _Place) -> list[tuple[Node, _Place]]:
     return []
 
 
-def _name(cell: _Cell, names: list[str], place: _Place) -> None:
+def _note_names(cell: _Cell, names: list[str], place: _Place) -> None:
     if not (place.scope or place.outside):
         cell.names.update(dict.fromkeys(name for name in names if name not in c_text.KEYWORDS))
 
@@ -288,8 +288,8 @@ def _read_declaration(cell: _Cell, node: Node, place: _Place) -> None:
     """Variables and prototypes; the latter only say what is defined elsewhere."""
     specifier = node.child_by_field_name("type")
     if specifier:
-        _name(cell, cell.types.tag(specifier), place)
-    for declared, value in declarations.declared_by(node):
+        _note_names(cell, cell.types.tag(specifier), place)
+    for declared, value in declarations.read_declarations(node):
         if declared.marks and declared.marks[0].kind == "(":
             _read_prototype(cell, node, declared, place)
             continue
@@ -299,7 +299,7 @@ def _read_declaration(cell: _Cell, node: Node, place: _Place) -> None:
         if fixed and value:
             cell.types.constants[declared.name] = value
         if "extern" not in declared.storage or value:
-            _name(cell, [declared.name], place)
+            _note_names(cell, [declared.name], place)
 
 
 def _read_prototype(cell: _Cell, node: Node, declared: Declaration, place: _Place) -> None:
@@ -322,10 +322,10 @@ def _read_prototype(cell: _Cell, node: Node, declared: Declaration, place: _Plac
         return
     head = cell.types.function_head(declared, node)
     parameters = cell.types.parameters(head)
-    text, doc, annotation = _as_typed(cell, name, top, node, file, line, cell.origin(node.end_point[0] + 1)[1])
+    text, doc, annotation = _find_typed_text(cell, name, top, node, file, line, cell.origin(node.end_point[0] + 1)[1])
     if file:
         text = text.partition("{")[0].strip()
-        doc, annotation = _comment_in(file, line)
+        doc, annotation = _find_comment(file, line)
     for word in () if place.outside else (head.returned.base, *(p.type for p in parameters)):
         cell.interface.update(dict.fromkeys(declarations.type_words(word)))
     # ``x[]`` is more than one number, and so is what is called an array.
@@ -356,16 +356,16 @@ def _read_prototype(cell: _Cell, node: Node, declared: Declaration, place: _Plac
 
 
 @lru_cache(maxsize=64)
-def _header_text(file: str) -> c_text.Text | None:
+def _read_header(file: str) -> c_text.Text | None:
     try:
         return c_text.read(Path(file).read_text(errors="replace"))
     except OSError:
         return None
 
 
-def _comment_in(file: str, line: int) -> tuple[str, str]:
+def _find_comment(file: str, line: int) -> tuple[str, str]:
     """The comment above a line of a header; of a list of declarations without blank lines, above the first."""
-    text = _header_text(file)
+    text = _read_header(file)
     while text and line > 0:
         comment = text.comment_of(line)
         above = text.lines(line - 1, line - 1).strip() if line > 1 else ""
@@ -395,7 +395,7 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
     top = place.outer or node
     file, line = cell.origin(top.start_point[0] + 1)
     last = cell.origin(node.end_point[0] + 1)[1]
-    text, doc, annotation = _as_typed(cell, name, top, node, file, line, last)
+    text, doc, annotation = _find_typed_text(cell, name, top, node, file, line, last)
     for word in (head.returned.base, *(p.type for p in parameters)):
         cell.interface.update(dict.fromkeys(declarations.type_words(word, without=place.template)))
     function = Function(
@@ -407,7 +407,7 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
         file=file,
         text=text,
         # Some libraries, ERFA for one, have theirs between the parameters and the brace.
-        doc=doc or cell.text.comment_between(declarations.end_of_declarator(node), body.start_byte),
+        doc=doc or cell.text.comment_between(declarations.find_end_of_declarator(node), body.start_byte),
         annotation=annotation,
         static=place.hidden or "static" in declared.storage,
         variadic=head.variadic,
@@ -417,18 +417,20 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
     )
     cell.drafts.append((function, node))
     specifier = node.child_by_field_name("type")
-    _name(cell, cell.types.tag(specifier) if specifier else [], place)
-    _name(cell, [name], place)
+    _note_names(cell, cell.types.tag(specifier) if specifier else [], place)
+    _note_names(cell, [name], place)
 
 
-def _as_typed(cell: _Cell, name: str, top: Node, end: Node, file: str, line: int, last: int) -> tuple[str, str, str]:
+def _find_typed_text(
+    cell: _Cell, name: str, top: Node, end: Node, file: str, line: int, last: int
+) -> tuple[str, str, str]:
     """The text of a definition, the comment above it, and the words behind ``ufunc:`` there."""
     raw = cell.text.raw
     text = raw[top.start_byte : end.end_byte].decode(errors="replace")
     if cell.text is cell.typed:
         return text, *cell.text.comment_above(top.start_byte)
     if file:
-        header = _header_text(file)
+        header = _read_header(file)
         return text, *(header.comment_of(line) if header else ("", ""))
     comment = cell.typed.comment_of(line)
     # As typed, where these lines hold nothing else and the name itself.
@@ -438,14 +440,14 @@ def _as_typed(cell: _Cell, name: str, top: Node, end: Node, file: str, line: int
     return typed if whole else text, *comment
 
 
-def _with_effects(cell: _Cell, tree: CText) -> tuple[Function, ...]:
+def _add_effects(cell: _Cell, tree: CText) -> tuple[Function, ...]:
     """The functions with what their bodies do, and what they call with them."""
     program = lower(tree, cplus=cell.types.cplus, declared=cell.types)
-    bodies = [_lowered(program, function.name, node) for function, node in cell.drafts]
+    bodies = [_find_lowered(program, function.name, node) for function, node in cell.drafts]
     types = cell.types.typedefs.keys() | {name for function, _ in cell.drafts for name in function.template}
     sizes: Counter[str] = Counter()
     for function, node in cell.drafts:
-        sizes[function.name] += _size(node)
+        sizes[function.name] += _count_nodes(node)
     functions = []
     everything = zip(
         cell.drafts, bodies, find_effects(bodies, pure=_is_pure, types=types), find_index_bounds(bodies), strict=True
@@ -471,7 +473,7 @@ def _with_effects(cell: _Cell, tree: CText) -> tuple[Function, ...]:
                     loops=effect.loops,
                     loop_lines=loop_lines([body]),
                     pure=effect.pure,
-                    size=_size(node) + sum(sizes[name] for name in effect.reaches - {function.name}),
+                    size=_count_nodes(node) + sum(sizes[name] for name in effect.reaches - {function.name}),
                     recursive=function.name in effect.reaches,
                 ),
             )
@@ -479,12 +481,12 @@ def _with_effects(cell: _Cell, tree: CText) -> tuple[Function, ...]:
     return tuple(functions)
 
 
-def _lowered(program: Program, name: str, node: Node) -> FunctionIR:
+def _find_lowered(program: Program, name: str, node: Node) -> FunctionIR:
     """The function that was lowered from a definition."""
     return next(f for f in program.functions[name] if f.at.start == node.start_byte)
 
 
-def _size(definition: Node) -> int:
+def _count_nodes(definition: Node) -> int:
     body = definition.child_by_field_name("body")
     return body.descendant_count if body is not None else 0
 

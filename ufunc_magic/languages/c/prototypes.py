@@ -41,7 +41,7 @@ class LibraryFunctions:
         quiet = [_QUIET[library] for library in options.lib if library in _QUIET and self.signatures]
         beyond = [_BEYOND] if self.adapters else []
         return "\n".join(
-            [*beyond, *map(_at_start, quiet), *(self.adapters.get(s.function.name, "") for s in self.signatures)]
+            [*beyond, *map(_run_at_start, quiet), *(self.adapters.get(s.function.name, "") for s in self.signatures)]
         )
 
     def notes(self, options: Options) -> list[str]:
@@ -90,7 +90,7 @@ def linked(functions: LibraryFunctions, fault: LinkError) -> LibraryFunctions:
     return LibraryFunctions(rest, functions.adapters, functions.reasons | dict.fromkeys(missing, _NOWHERE))
 
 
-def _at_start(function: str) -> str:
+def _run_at_start(function: str) -> str:
     # By another name: its header, if the cell includes it, declares it with its own types.
     return (
         f'extern void *__ufm_{function}(void) __asm__("{function}");\n'
@@ -113,7 +113,7 @@ def declared(unit: Unit, *, options: Options) -> LibraryFunctions:
     ]
     if not prototypes:
         return LibraryFunctions()
-    adapted = {p.name: _adapted(p, unit) for p in prototypes}
+    adapted = {p.name: _adapt(p, unit) for p in prototypes}
     functions = tuple(function for function, _ in adapted.values())
     signatures, plains = cells.plan_operands(replace(unit, functions=functions), options=replace(options, signature=""))
     reasons = {p.name: p.reason for p in plains}
@@ -126,9 +126,9 @@ def declared(unit: Unit, *, options: Options) -> LibraryFunctions:
     return LibraryFunctions(tuple(result), adapters, reasons)
 
 
-def _adapted(function: Function, unit: Unit) -> tuple[Function, str]:
+def _adapt(function: Function, unit: Unit) -> tuple[Function, str]:
     """The function with a parameter for every output, and the C of it where that is not what is declared."""
-    fields = {index: _members(p, unit) for index, p in enumerate(function.parameters)}
+    fields = {index: _list_members(p, unit) for index, p in enumerate(function.parameters)}
     fields = {index: members for index, members in fields.items() if members}
     outputs = {
         index
@@ -161,7 +161,7 @@ def _adapted(function: Function, unit: Unit) -> tuple[Function, str]:
         call, returns = f"*status = {call}", "void"
     elif returns != "void":
         call, after = f"{returns} __ufm_r = {call}", f"{after} return __ufm_r;"
-    head = ", ".join(_declaration(p) for p in parameters)
+    head = ", ".join(_write_declaration(p) for p in parameters)
     text = f"static {returns} __ufm_wrap_{function.name}({head}) {{ {before}{call}{after} }}"
     return replace(function, parameters=tuple(parameters), returns=returns), text
 
@@ -177,7 +177,7 @@ static const unsigned char __ufm_beyond[64] = {165, 90, 165, 90, 165, 90, 165, 9
 """
 
 
-def _members(parameter: Parameter, unit: Unit) -> Sequence[tuple[str, str]]:
+def _list_members(parameter: Parameter, unit: Unit) -> Sequence[tuple[str, str]]:
     """The members of the structure of numbers that a function writes to."""
     if parameter.pointer != 1 or parameter.const or parameter.shape or parameter.indexed:
         return ()
@@ -187,7 +187,7 @@ def _members(parameter: Parameter, unit: Unit) -> Sequence[tuple[str, str]]:
     return members if kind.startswith("struct ") and plain else ()
 
 
-def _declaration(p: Parameter) -> str:
+def _write_declaration(p: Parameter) -> str:
     shape = "".join(f"[{dim}]" for dim in p.shape)
     return f"{'const ' if p.const else ''}{p.type} {'*' * p.pointer if not shape else ''}{p.name}{shape}"
 

@@ -44,7 +44,7 @@ from ...ir import (
     promoted,
 )
 from .c_tree import text_of, walk
-from .declarations import TAGGED, Declaration, declared_by
+from .declarations import TAGGED, Declaration, read_declarations
 from .expression_lowering import ExpressionLowerer
 from .loop_lowering import LoopLowerer
 from .lowering_context import bare, brief, part, parts, root_symbol
@@ -89,11 +89,11 @@ class StatementLowerer(LoopLowerer):
             return lower(self, node)
         if node.type in self._EXPRESSIONS:
             return [Evaluate(at=self.at(node), value=self.value(node))]
-        return self._unknown(node)
+        return self._lower_unknown(node)
 
     def inside(self, node: Node) -> list[IRNode]:
         if node.type == "lambda_expression":
-            return self._lambda(node)
+            return self._lower_lambda(node)
         lowered: list[IRNode] = []
         for child in node.named_children:
             if child.type in self._STATEMENTS:
@@ -104,14 +104,14 @@ class StatementLowerer(LoopLowerer):
                 lowered += self.inside(child)
         return lowered
 
-    def _lambda(self, node: Node) -> list[IRNode]:
+    def _lower_lambda(self, node: Node) -> list[IRNode]:
         """A lambda's captures and body, which runs whenever it is called."""
         captures, declarator = node.child_by_field_name("captures"), node.child_by_field_name("declarator")
         lowered = self.inside(captures) if captures is not None else []
         self.scopes.append({})
         listed = next((n for n in walk(declarator) if n.type == "parameter_list"), None) if declarator else None
         for one in parts(listed):
-            declared = declared_by(one)[0][0]
+            declared = read_declarations(one)[0][0]
             if declared.name:
                 self.declare(declared.name, self.types.of(declared).type, self.at(one))
         results, self.results = self.results, None
@@ -121,12 +121,14 @@ class StatementLowerer(LoopLowerer):
         self.scopes.pop()
         return lowered
 
-    def _unknown(self, node: Node, reason: str = "", *, repeats: bool = False, acts: bool = False) -> list[Statement]:
+    def _lower_unknown(
+        self, node: Node, reason: str = "", *, repeats: bool = False, acts: bool = False
+    ) -> list[Statement]:
         """A statement that the IR cannot say."""
         reason = reason or f"uses `{brief(node)}`, which has no Python form"
         self.scopes.append({})
         if node.type == "for_range_loop":
-            self._declared_in(node)
+            self._declare_range_variable(node)
         inside = tuple(self.inside(node))
         self.scopes.pop()
         return [
@@ -135,28 +137,28 @@ class StatementLowerer(LoopLowerer):
             )
         ]
 
-    def _declared_in(self, node: Node) -> None:
+    def _declare_range_variable(self, node: Node) -> None:
         """The variable of a range-for, which may be a reference to what it goes over."""
         right = node.child_by_field_name("right")
-        declared = declared_by(node)[0][0]
+        declared = read_declarations(node)[0][0]
         reference = any(mark.kind in ("&", "&&") for mark in declared.marks)
         if reference and not declared.const and right is not None:
             self.change(self.value(right))
         self.declare(declared.name, self.types.of(declared).type, self.at(node), reference=reference)
 
-    def _nothing(self, node: Node) -> list[Statement]:
+    def _lower_nothing(self, node: Node) -> list[Statement]:
         return []
 
-    def _compound(self, node: Node) -> list[Statement]:
+    def _lower_compound(self, node: Node) -> list[Statement]:
         return [self.block(node)]
 
-    def _expression(self, node: Node) -> list[Statement]:
+    def _lower_expression(self, node: Node) -> list[Statement]:
         inner = parts(node)
         if not inner:
             return []
         e = self.value(inner[0])
         if isinstance(e, FunctionCall) and e.name == "assert" and len(e.arguments) == 1:
-            return [self._assertion(e)]
+            return [self._lower_assertion(e)]
         if isinstance(e, OpaqueExpression) and e.acts:
             return [
                 OpaqueStatement(
@@ -165,7 +167,7 @@ class StatementLowerer(LoopLowerer):
             ]
         return [Evaluate(at=self.at(node), value=e)]
 
-    def _assertion(self, call: FunctionCall) -> Statement:
+    def _lower_assertion(self, call: FunctionCall) -> Statement:
         """``assert(x > 0 && "why")`` and ``assert(!"here")`` have a message, which counts as true."""
         match call.arguments[0]:
             case Logical(op="&&", left=test, right=StringLiteral(value=message)):
@@ -174,12 +176,12 @@ class StatementLowerer(LoopLowerer):
                 return Assert(at=call.at, test=Constant(type=self.truth, value=0, spelling="false"), message=message)
         return Assert(at=call.at, test=call.arguments[0])
 
-    def _return(self, node: Node) -> list[Statement]:
+    def _lower_return(self, node: Node) -> list[Statement]:
         inner, at = parts(node), self.at(node)
         if not inner:
             return [Return(at=at)]
         if self.results is not None and len(self.results) > 1:
-            return [Return(at=at, values=self._several(inner[0], self.results))]
+            return [Return(at=at, values=self._lower_several(inner[0], self.results))]
         t = self.results[0] if self.results else None
         if t is not None and inner[0].type == "initializer_list":
             return [Return(at=at, values=(self.initial(inner[0], t)[0],))]
@@ -190,16 +192,16 @@ class StatementLowerer(LoopLowerer):
             e = self.convert(e, t)
         return [Return(at=at, values=(e,))]
 
-    def _several(self, node: Node, types: tuple[CType, ...]) -> tuple[Expression, ...]:
+    def _lower_several(self, node: Node, types: tuple[CType, ...]) -> tuple[Expression, ...]:
         """The values of a pair, a tuple or an array that is written of them one by one."""
-        nodes = _parts_of(bare(node))
+        nodes = _list_values(bare(node))
         if nodes is None:
             return (self.opaque(node, "returns several values that are not written one by one"),)
         if len(nodes) != len(types):
             return (self.opaque(node, "returns fewer values than its type has"),)
         return tuple(self.convert(self.value(n), t) for n, t in zip(nodes, types, strict=True))
 
-    def _if(self, node: Node) -> list[Statement]:
+    def _lower_if(self, node: Node) -> list[Statement]:
         # A chain of `else if` is as deep a tree as it is long.
         chain: list[tuple[Node, Expression, Block]] = []
         last: Block | None = None
@@ -208,9 +210,9 @@ class StatementLowerer(LoopLowerer):
         self.scopes.append({})
         while at is not None:
             condition = at.child_by_field_name("condition")
-            before, test_node = _condition(condition)
+            before, test_node = _split_condition(condition)
             if test_node is None:
-                last = Block(at=self.at(at), body=tuple(self._unknown(at)))
+                last = Block(at=self.at(at), body=tuple(self._lower_unknown(at)))
                 break
             if before is not None or test_node.type == "declaration":
                 if at != node:
@@ -218,7 +220,7 @@ class StatementLowerer(LoopLowerer):
                     break
                 first = [before, test_node if test_node.type == "declaration" else None]
                 declared = self.statements([n for n in first if n is not None])
-            test = self._tested(test_node)
+            test = self._lower_tested(test_node)
             chain.append((at, test, self.block(at.child_by_field_name("consequence"))))
             other = at.child_by_field_name("alternative")
             if other is not None and other.type == "else_clause":
@@ -234,35 +236,35 @@ class StatementLowerer(LoopLowerer):
         body = last.body if last is not None else ()
         return [Block(at=self.at(node), body=(*declared, *body))] if declared else list(body)
 
-    def _tested(self, node: Node) -> Expression:
+    def _lower_tested(self, node: Node) -> Expression:
         """A condition, which may be a declaration's value (C++17 9.4)."""
         if node.type != "declaration":
             return self.value(node)
         symbol = next(reversed(self.scopes[-1].values()), None)
         return Name(at=self.at(node), type=symbol.type, symbol=symbol) if symbol is not None else self.opaque(node)
 
-    def _while(self, node: Node) -> list[Statement]:
-        before, test_node = _condition(node.child_by_field_name("condition"))
+    def _lower_while(self, node: Node) -> list[Statement]:
+        before, test_node = _split_condition(node.child_by_field_name("condition"))
         if test_node is None or before is not None or test_node.type == "declaration":
-            return self._unknown(node, repeats=True)
+            return self._lower_unknown(node, repeats=True)
         test = self.value(test_node)
         return [While(at=self.at(node), test=test, body=self.block(node.child_by_field_name("body")))]
 
-    def _do(self, node: Node) -> list[Statement]:
+    def _lower_do(self, node: Node) -> list[Statement]:
         body, test_node = self.block(node.child_by_field_name("body")), part(node, "condition")
         if test_node is None:
-            return self._unknown(node, repeats=True)
+            return self._lower_unknown(node, repeats=True)
         return [DoWhile(at=self.at(node), body=body, test=self.value(test_node))]
 
-    def _range_for(self, node: Node) -> list[Statement]:
+    def _lower_range_for(self, node: Node) -> list[Statement]:
         """``for (T x : array)``, where nothing in it can change the array by way of ``x`` (C++17 9.5.4)."""
-        declared, right, at = declared_by(node)[0][0], part(node, "right"), self.at(node)
+        declared, right, at = read_declarations(node)[0][0], part(node, "right"), self.at(node)
         array = self.lookup(text_of(right)) or self.scope.lookup(text_of(right)) if right is not None else None
         if not isinstance(array, Symbol) or not array.type.length or array.type.of is None:
-            return self._unknown(node, repeats=True)
+            return self._lower_unknown(node, repeats=True)
         t, reference, _ = self.types.of(declared)
         if reference and not (declared.const and array.const):
-            return self._unknown(node, repeats=True)
+            return self._lower_unknown(node, repeats=True)
         t = array.type.of if t == AUTO else t
         self.scopes.append({})
         counter = self.declare(f"{declared.name}_index", LONG, at)
@@ -276,23 +278,23 @@ class StatementLowerer(LoopLowerer):
         whole = Block(at=body.at, body=(first, *body.body))
         return [CountedFor(at=at, counter=counter, start=start, stop=stop, step=1, body=whole, declared=True)]
 
-    def _break(self, node: Node) -> list[Statement]:
+    def _lower_break(self, node: Node) -> list[Statement]:
         return [Break(at=self.at(node))]
 
-    def _continue(self, node: Node) -> list[Statement]:
+    def _lower_continue(self, node: Node) -> list[Statement]:
         return [Continue(at=self.at(node))]
 
-    def _goto(self, node: Node) -> list[Statement]:
+    def _lower_goto(self, node: Node) -> list[Statement]:
         return [OpaqueStatement(at=self.at(node), reason="uses `goto`", text=text_of(node), repeats=True)]
 
-    def _labeled(self, node: Node) -> list[Statement]:
-        return self._unknown(node)
+    def _lower_labeled(self, node: Node) -> list[Statement]:
+        return self._lower_unknown(node)
 
-    def _attributed(self, node: Node) -> list[Statement]:
+    def _lower_attributed(self, node: Node) -> list[Statement]:
         inner = [c for c in parts(node) if c.type != "attribute_declaration"]
         return [s for c in inner for s in self.statement(c)]
 
-    def _throw(self, node: Node) -> list[Statement]:
+    def _lower_throw(self, node: Node) -> list[Statement]:
         words = [text_of(n).strip('"') for n in walk(node) if n.type == "string_literal"]
         inner = next(iter(parts(node)), None)
         name = inner.child_by_field_name("function") if inner is not None else None
@@ -308,24 +310,24 @@ class StatementLowerer(LoopLowerer):
 
     # -- switch (6.8.4.2) -------------------------------------------------------------------------
 
-    def _switch(self, node: Node) -> list[Statement]:
-        before, subject_node = _condition(node.child_by_field_name("condition"))
+    def _lower_switch(self, node: Node) -> list[Statement]:
+        before, subject_node = _split_condition(node.child_by_field_name("condition"))
         body = node.child_by_field_name("body")
         if subject_node is None or before is not None or body is None or body.type != "compound_statement":
-            return self._unknown(node)
+            return self._lower_unknown(node)
         cases = parts(body)
         early = next((case for case in cases if case.type != "case_statement"), None)
         if early is not None:
-            (opaque,) = self._unknown(node, "has statements before the first case")
+            (opaque,) = self._lower_unknown(node, "has statements before the first case")
             return [replace(opaque, at=self.at(early))]
         subject = self.value(subject_node)
         subject = self.convert(subject, promoted(subject.type)) if subject.type.integral else subject
         self.scopes.append({})
-        arms = self._arms(cases, subject.type)
+        arms = self._lower_arms(cases, subject.type)
         self.scopes.pop()
         return [Switch(at=self.at(node), subject=subject, arms=tuple(arms))]
 
-    def _arms(self, cases: Sequence[Node], t: CType) -> list[Arm]:
+    def _lower_arms(self, cases: Sequence[Node], t: CType) -> list[Arm]:
         arms: list[Arm] = []
         labels: list[Expression | None] = []
         for position, case in enumerate(cases):
@@ -350,24 +352,24 @@ class StatementLowerer(LoopLowerer):
 
     # -- declarations (6.7) -----------------------------------------------------------------------
 
-    def _type_definition(self, node: Node) -> list[Statement]:
+    def _define_type(self, node: Node) -> list[Statement]:
         self.scope.define(node)
-        self._enumerators(node)
+        self._declare_enumerators(node)
         return []
 
-    def _enumerators(self, node: Node) -> None:
+    def _declare_enumerators(self, node: Node) -> None:
         for specifier in walk(node):
             if specifier.type == "enum_specifier":
                 for name, symbol in self.scope.enumerators(specifier).items():
                     self.scopes[-1][name] = symbol
 
-    def _declaration(self, node: Node) -> list[Statement]:
+    def _lower_declaration(self, node: Node) -> list[Statement]:
         specifier = node.child_by_field_name("type")
         if specifier is not None and specifier.type in TAGGED and specifier.child_by_field_name("body") is not None:
-            self._type_definition(specifier)
+            self._define_type(specifier)
         declarators = node.children_by_field_name("declarator")
         lowered: list[Statement] = []
-        for (declared, _), declarator in zip(declared_by(node), declarators, strict=False):
+        for (declared, _), declarator in zip(read_declarations(node), declarators, strict=False):
             # Of a condition, `if (double *p = f())`, the value belongs to the whole.
             owner = declarator if declarator.type == "init_declarator" else node
             value = owner.child_by_field_name("value")
@@ -375,25 +377,25 @@ class StatementLowerer(LoopLowerer):
                 (bound := declarator.child_by_field_name("declarator")) is not None
                 and bound.type == "structured_binding_declarator"
             ):
-                lowered += self._bindings(node, bound)
+                lowered += self._lower_bindings(node, bound)
                 continue
             if declared.marks and declared.marks[0].kind == "(":
-                constructed = self._constructed(declared, declarator)
+                constructed = self._find_arguments(declared, declarator)
                 if constructed is None:
-                    lowered += self._unknown(node) if value is not None else []  # else a prototype
+                    lowered += self._lower_unknown(node) if value is not None else []  # else a prototype
                     continue
                 value, declared = constructed, declared._replace(marks=())
-            lowered.append(self._declared(declared, value, node))
+            lowered.append(self._declare_variable(declared, value, node))
         return lowered
 
-    def _bindings(self, node: Node, declarator: Node) -> list[Statement]:
+    def _lower_bindings(self, node: Node, declarator: Node) -> list[Statement]:
         """``auto [a, b] = ...``"""
-        whole = self._unknown(node)
+        whole = self._lower_unknown(node)
         for name in parts(declarator):
             self.declare(text_of(name), UNKNOWN, self.at(name))
         return whole
 
-    def _constructed(self, declared: Declaration, declarator: Node) -> Node | None:
+    def _find_arguments(self, declared: Declaration, declarator: Node) -> Node | None:
         """The arguments of ``complex<double> z(x, y)``, which reads as a function of types ``x`` and ``y``; or None."""
         listed = declared.marks[0].node.child_by_field_name("parameters") if declared.marks[0].node else None
         items = parts(listed)
@@ -401,14 +403,14 @@ class StatementLowerer(LoopLowerer):
             return None
         return listed if all(self.lookup(text_of(item)) is not None for item in items) else None
 
-    def _declared(self, declared: Declaration, source: Node | None, node: Node) -> Statement:
+    def _declare_variable(self, declared: Declaration, source: Node | None, node: Node) -> Statement:
         at = self.at(node)
         t, reference, sizes = self.types.of(declared)
         values = tuple(self.value(size) if size is not None else None for size in sizes)
         # The name is in scope in its own initializer (6.2.1), but nobody who is right reads it there.
         value: Expression | None = None
         if t == AUTO:
-            value, t = self._deduced(declared, source, node)
+            value, t = self._deduce(declared, source, node)
         elif source is not None and reference:
             value = self.value(source)
             if not declared.const:
@@ -433,7 +435,7 @@ class StatementLowerer(LoopLowerer):
         )
         return Declare(at=at, symbol=symbol, value=value, sizes=values)
 
-    def _deduced(self, declared: Declaration, source: Node | None, node: Node) -> tuple[Expression, CType]:
+    def _deduce(self, declared: Declaration, source: Node | None, node: Node) -> tuple[Expression, CType]:
         """The value and the type of a variable that is ``auto``."""
         if source is None:
             return self.opaque(node, f"cannot read `{text_of(node)}`"), UNKNOWN
@@ -448,7 +450,7 @@ class StatementLowerer(LoopLowerer):
 
     # -- what acts --------------------------------------------------------------------------------
 
-    def _assembly(self, node: Node) -> Expression:
+    def _lower_assembly(self, node: Node) -> Expression:
         """Inline assembly: its outputs are written, and what it is given as memory may be."""
         inside = self.inside(node)
         writes = set()
@@ -467,46 +469,46 @@ class StatementLowerer(LoopLowerer):
             acts=True,
         )
 
-    def _allocation(self, node: Node) -> Expression:
+    def _lower_allocation(self, node: Node) -> Expression:
         return self.opaque(node, acts=True)
 
     _EXPRESSIONS: ClassVar[dict[str, Callable[..., Expression]]] = {
         **ExpressionLowerer._EXPRESSIONS,
-        "call_expression": LoopLowerer._call_expression,
-        "gnu_asm_expression": _assembly,
-        "new_expression": _allocation,
-        "delete_expression": _allocation,
+        "call_expression": LoopLowerer._lower_call,
+        "gnu_asm_expression": _lower_assembly,
+        "new_expression": _lower_allocation,
+        "delete_expression": _lower_allocation,
     }
     _STATEMENTS: ClassVar[dict[str, Callable[..., list[Statement]]]] = {
-        "compound_statement": _compound,
-        "expression_statement": _expression,
-        "declaration": _declaration,
-        "return_statement": _return,
-        "if_statement": _if,
-        "for_statement": LoopLowerer._for,
-        "while_statement": _while,
-        "do_statement": _do,
-        "switch_statement": _switch,
-        "break_statement": _break,
-        "continue_statement": _continue,
-        "goto_statement": _goto,
-        "labeled_statement": _labeled,
-        "attributed_statement": _attributed,
-        "throw_statement": _throw,
-        "for_range_loop": _range_for,
-        "type_definition": _type_definition,
-        "alias_declaration": _type_definition,
-        "enum_specifier": _type_definition,
-        "struct_specifier": _type_definition,
-        "static_assert_declaration": _nothing,
-        "using_declaration": _nothing,
-        "comment": _nothing,
-        "preproc_def": _nothing,
-        "preproc_call": _nothing,
+        "compound_statement": _lower_compound,
+        "expression_statement": _lower_expression,
+        "declaration": _lower_declaration,
+        "return_statement": _lower_return,
+        "if_statement": _lower_if,
+        "for_statement": LoopLowerer._lower_for,
+        "while_statement": _lower_while,
+        "do_statement": _lower_do,
+        "switch_statement": _lower_switch,
+        "break_statement": _lower_break,
+        "continue_statement": _lower_continue,
+        "goto_statement": _lower_goto,
+        "labeled_statement": _lower_labeled,
+        "attributed_statement": _lower_attributed,
+        "throw_statement": _lower_throw,
+        "for_range_loop": _lower_range_for,
+        "type_definition": _define_type,
+        "alias_declaration": _define_type,
+        "enum_specifier": _define_type,
+        "struct_specifier": _define_type,
+        "static_assert_declaration": _lower_nothing,
+        "using_declaration": _lower_nothing,
+        "comment": _lower_nothing,
+        "preproc_def": _lower_nothing,
+        "preproc_call": _lower_nothing,
     }
 
 
-def _condition(node: Node | None) -> tuple[Node | None, Node | None]:
+def _split_condition(node: Node | None) -> tuple[Node | None, Node | None]:
     """What stands before the condition of a statement (C++17 9.4.1), and the condition."""
     if node is None:
         return None, None
@@ -516,7 +518,7 @@ def _condition(node: Node | None) -> tuple[Node | None, Node | None]:
     return before, bare(node)
 
 
-def _parts_of(node: Node) -> list[Node] | None:
+def _list_values(node: Node) -> list[Node] | None:
     """The values that a pair, a tuple or an array is written of; None where it is not."""
     if node.type == "compound_literal_expression":
         node = node.child_by_field_name("value") or node
@@ -527,7 +529,7 @@ def _parts_of(node: Node) -> list[Node] | None:
         return None
     nodes = parts(node)
     if len(nodes) == 1 and nodes[0].type in ("initializer_list", "compound_literal_expression", "call_expression"):
-        return _parts_of(nodes[0])
+        return _list_values(nodes[0])
     return nodes
 
 

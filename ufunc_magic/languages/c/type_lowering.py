@@ -99,12 +99,12 @@ class TypeReader:
             return INT
         record = self.declared.records.get(name) if word == "struct" else None
         if isinstance(record, tuple):
-            return self._structure(record, plain)
+            return self._read_structure(record, plain)
         return CType("?", name=spelling)
 
-    def _structure(self, members: tuple[Member, ...], name: str) -> CType:
+    def _read_structure(self, members: tuple[Member, ...], name: str) -> CType:
         fields = tuple(
-            (m.name, array_of(self._structure(m.members, m.type) if m.members else self.named(m.type), m.shape))
+            (m.name, array_of(self._read_structure(m.members, m.type) if m.members else self.named(m.type), m.shape))
             for m in members
         )
         return CType("V", fields=fields, name=name)

@@ -139,7 +139,7 @@ def _of_file_scope(root: c.Node) -> Iterator[c.Node]:
 
 def _declared_names(node: c.Node) -> list[str]:
     """The variables and functions that a declaration with the usual linkage declares."""
-    declared = [d for d, _ in c.declared_by(node)] if node.type == "declaration" else []
+    declared = [d for d, _ in c.read_declarations(node)] if node.type == "declaration" else []
     return [d.name for d in declared if d.name.isidentifier() and "extern" not in d.storage]
 
 
@@ -221,7 +221,7 @@ def with_shared_memory(source: str) -> tuple[str, Sequence[str]]:
         words = {c.text_of(n): n for n in node.children} if node.type == "declaration" else {}
         if (shared := words.get("__shared__")) is None:
             continue
-        names = [declared.name for declared, _ in c.declared_by(node)]
+        names = [declared.name for declared, _ in c.read_declarations(node)]
         if "extern" in words:
             dynamic |= dict.fromkeys(names)
             edits.append((*shared.byte_range, "__dynshm__"))

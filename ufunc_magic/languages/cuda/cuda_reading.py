@@ -275,7 +275,7 @@ def _variables(tree: c.CText) -> list[CellVariable]:
     for node in tree.root.named_children:
         if node.type != "declaration" or node.has_error or not _MEMORY & {c.text_of(child) for child in node.children}:
             continue
-        for declared, _ in c.declared_by(node):
+        for declared, _ in c.read_declarations(node):
             kinds = [mark.kind for mark in declared.marks]
             if declared.name and "(" not in kinds and not declared.storage & {"extern", "static"}:
                 result[declared.name] = kinds.count("[")

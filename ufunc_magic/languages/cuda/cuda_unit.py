@@ -177,7 +177,7 @@ def _emulated(
     with ThreadPoolExecutor(2, thread_name_prefix="ufunc_magic-cuda") as pool:
         # The compiler is a process of its own, so the Python forms and NVRTC cost nothing meanwhile.
         shown = representatives(reading.roles.signatures)
-        written = pool.submit(c.python_forms, reading.tree, shown, unit, options)
+        written = pool.submit(c.write_python_forms, reading.tree, shown, unit, options)
         checked = pool.submit(check, source, unit=unit, options=options, name=name)
         library = folder / "cell.so"
         driver = cells.driver(tool, parallel=bool(options.parallel), folder=folder)
@@ -327,7 +327,9 @@ def _for_gpu(
         codegen.Translation("", instances, (), b"", False),
         types=types,
         prototypes_=kernel_prototypes.read_numbers(numbers, reading.exports),
-        python=c.python_forms(reading.tree, representatives(reading.roles.signatures), reading.unit, reading.options),
+        python=c.write_python_forms(
+            reading.tree, representatives(reading.roles.signatures), reading.unit, reading.options
+        ),
     )
     taken = _resources(functions, text, source=source, name=name, options=reading.options) if measured else {}
     if taken:

@@ -89,7 +89,7 @@ class CudaFunction(BoundFunction):
         stream = device_arrays.stream_of_tensors((*inputs, *outs, where))
         if stream is not None:
             rules = {"where": where, "casting": casting, "order": order, "dtype": dtype, "signature": signature}
-            with driver.using(stream):
+            with driver.use_stream(stream):
                 return self(*args, out=out, subok=subok, **rules)
         other = _dispatcher(inputs)
         if other is not None:
@@ -162,7 +162,7 @@ class CudaFunction(BoundFunction):
             )
         stream = device_arrays.stream_of_tensors((array, *(out if isinstance(out, tuple) else (out,))))
         if stream is not None:
-            with driver.using(stream):
+            with driver.use_stream(stream):
                 return self.reduce(array, axis, dtype, out, keepdims, initial)
         source = device_arrays.operand(array, name=self.__name__)
         if source.place == "value":

@@ -185,7 +185,7 @@ class Kernel(BoundFunction):
             self._run(launch, args)
             return
         # What arrays of other libraries wait for, and what waits for them, is the current stream.
-        with driver.using(stream):
+        with driver.use_stream(stream):
             self._run(launch, args)
 
     def _run(self, launch: Launch, args: Sequence[Any]) -> None:
@@ -204,7 +204,7 @@ class Kernel(BoundFunction):
         if device is None or device == driver.current():
             self._launch(launch, arguments)
             return
-        with driver.on(device):
+        with driver.use_device(device):
             self._launch(launch, arguments)
 
     def takes(self, args: Sequence[Any], *, exactly: bool = False) -> bool:

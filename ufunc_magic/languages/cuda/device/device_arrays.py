@@ -98,7 +98,7 @@ def lent(value: Any) -> Any:
         return value
     size = dtype.itemsize
     strides = tuple([size * n for n in value.stride()])
-    return driver.borrowed(value.data_ptr(), tuple(value.shape), dtype, strides, owner=value)
+    return driver.borrow_array(value.data_ptr(), tuple(value.shape), dtype, strides, owner=value)
 
 
 @cache
@@ -194,7 +194,7 @@ def give(array: Any, like: Any) -> Any:
 
 def _as_tensor(array: Any, like: Any) -> Any:
     torch = sys.modules["torch"]
-    if driver.other_stream(torch, driver.of(array)) is None:
+    if driver.other_stream(torch, driver.find_device(array)) is None:
         with contextlib.suppress(TypeError):  # of a dtype that torch takes from DLPack alone
             return torch.as_tensor(array, device=like.device)
     return torch.from_dlpack(array)

@@ -89,13 +89,13 @@ def versions() -> dict[str, str]:
 # ---------------------------------------------------------------------------------------- arrays
 
 
-def of(array: Any) -> int:
+def find_device(array: Any) -> int:
     """Number of the device that a CuPy array is on."""
     return int(array.data.device_id)
 
 
 @contextmanager
-def on(device: int) -> Iterator[None]:
+def use_device(device: int) -> Iterator[None]:
     """Make a device the current one."""
     if device == current():
         yield
@@ -123,7 +123,7 @@ def to_host(array: Any) -> np.ndarray[Any, Any]:
     return copied
 
 
-def borrowed(
+def borrow_array(
     pointer: int, shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...], *, owner: object
 ) -> Any:
     """A CuPy array over memory of the current device that ``owner`` keeps."""
@@ -329,7 +329,7 @@ class ForeignStream:
 
 
 @contextmanager
-def using(stream: int | None) -> Iterator[None]:
+def use_stream(stream: int | None) -> Iterator[None]:
     """Make a stream the current one, by its pointer: kernels and copies go there, and borrowed arrays wait for it.
 
     None leaves the one that is.

@@ -113,7 +113,7 @@ def one_device(arrays: Sequence[Any], *, name: str) -> int | None:
     ArgumentError
         If they are on several.
     """
-    devices = {driver.of(a) for a in arrays}
+    devices = {driver.find_device(a) for a in arrays}
     if len(devices) > 1:
         raise ArgumentError(
             f"{name}: the arrays are on GPUs {' and '.join(map(str, sorted(devices)))}.",
@@ -244,7 +244,7 @@ class Loops:
         usual = mask is None and order == "K" and shape is None
         arrays = [o.array for o in (*operands, *targets, mask) if o is not None and o.place == "device"]
         device = one_device(arrays, name=self.code.name)
-        with driver.on(driver.current() if device is None else device):
+        with driver.use_device(driver.current() if device is None else device):
             fixed = [t.shape for t in targets if t is not None]
             if shape is None:
                 shape = np.broadcast_shapes(*(o.shape for o in (*operands, mask) if o is not None), *fixed)
@@ -345,7 +345,7 @@ class Loops:
         ValueError
             If there is neither an element nor a start, or an axis is wrong.
         """
-        with driver.on(driver.of(array)):
+        with driver.use_device(driver.find_device(array)):
             inner = _axes(axis, array.ndim)
             outer = tuple(a for a in range(array.ndim) if a not in inner)
             if not castable(array.dtype.char, choice.outputs):
