@@ -1,4 +1,4 @@
-"""What languages share on the road from the text of a cell to compiled functions; each is a room of `languages`.
+"""Shared by languages on the road from the text of a cell to compiled functions; each is a room of `languages`.
 
 In goes the text of a cell with its `Options`; out comes a `CompiledCell`: object code, and what a report shows of it.
 Each language is a `Language`, of which two functions are most: ``key`` (everything that could change the machine code,

@@ -17,7 +17,7 @@ from . import native, ufunc_comment
 
 
 def preprocessed(tool: compilers.Toolchain, source: str, *, name: str, flags: Sequence[str], before: str = "") -> str:
-    """A cell behind the text ``before`` as the preprocessor leaves it, with line markers.
+    """A cell after the text ``before`` as the preprocessor leaves it, with line markers.
 
     All of it: ``-fdirectives-only`` would keep macros, and what is needed here is what they make.
     """
@@ -39,7 +39,7 @@ def types_in_comments(unit: Unit) -> str:
 _OF_A_UNIT = re.compile(r"\b(__)?(asm|alias|(con|de)structor|ifunc|section|weakref)(__)?\b|\b__asm\b")
 #: Comments and includes of the C and C++ libraries' headers, written as nearly all are, before anything else.
 _INCLUDES = re.compile(r"(?:\s|//[^\n\\]*\n|/\*(?:[^*]|\*(?!/))*\*/|#include <\w+(?:\.h)?>[ \t]*\n)*")
-#: What is another thing in a file that another one includes.
+#: Directives that mean something else in an included file.
 _IN_THE_FIRST_FILE = re.compile(
     r"#\s*(?:pragma\s+(?:once|GCC\s+system_header)|include\s*[^\s<]|embed)|"
     r"__BASE_FILE__|__INCLUDE_LEVEL__|include_next|__has_include"
@@ -60,7 +60,7 @@ class CellBuild:
     flags, link : tuple of str
         What the options mean, and once it is `planned` what the text adds to them.
     before : str
-        What stands before the cell in its unit and is needed to compile it alone.
+        The text before the cell in its unit that it needs to compile alone.
     this_cpu : bool
         It is compiled for CPUs like this one alone.
     """
@@ -76,7 +76,7 @@ class CellBuild:
     this_cpu: bool = False
 
     def planned(self, unit: Unit, *, words: Set[str] = frozenset(), floats: bool) -> tuple[native.UnitPlan, CellBuild]:
-        """What the text adds to the options (see `plan_unit`), and the cell with it; ``words`` it uses besides."""
+        """The additions of the text to the options (see `plan_unit`) and the cell with them; ``words`` count too."""
         description = compilers.describe(self.tool)
         plan = native.plan_unit(
             unit.identifiers | unit.calls | words | ({"errno"} if "<errno.h>" in unit.includes else set()),
@@ -93,7 +93,7 @@ class CellBuild:
         return plan, replace(self, flags=flags, link=(*self.link, *plan.link))
 
     def arguments(self, output: str, *sources: Path) -> dict[str, Any]:
-        """What `compilers.compile_shared` takes beside the compiler and a unit's text."""
+        """The arguments of `compilers.compile_shared` apart from the compiler and a unit's text."""
         return {
             "output": self.folder / output,
             "flags": self.flags,
@@ -111,7 +111,7 @@ class CellBuild:
         Whatever is wrong with the parts, the whole unit has the words for it, or is right.
         """
         o, parts = self.options, translation.parts
-        # What the user says of a unit may mean all of it.
+        # The user's options for a unit may concern all of it.
         whole = o.src or o.compile_args or _OF_A_UNIT.search(self.source)
         if not parts or self.tool.kind != "gcc" or whole or shortcuts.is_plain():
             return None
@@ -152,7 +152,7 @@ class CellBuild:
         return self.fault_alone() or fault
 
     def fault_alone(self) -> CompileError | None:
-        """What the compiler has against the cell without loops around it."""
+        """The compiler's errors in the cell without loops around it."""
         types = codegen.types_wanted(self.options.types)
         flags = [f for f in self.flags if f not in compilers.FAST_MATH]
         flags += ["-fsyntax-only", *(f"-DT={t.c}" for t in types[-1:])]
@@ -185,7 +185,7 @@ class CellBuild:
     def object_code(
         self, code: bytes, functions: Sequence[CellFunction], *, language: str, device: Mapping[str, Any] | None = None
     ) -> ObjectCode:
-        """What the compiler has made of it."""
+        """The object code that the compiler wrote."""
         return ObjectCode(
             code=code,
             target=native.target(code, self.options, this_cpu=self.this_cpu),

@@ -1,4 +1,4 @@
-"""What languages share: keys for the cache, flags for the compiler and the linker."""
+"""Shared by languages: keys for the cache, flags for the compiler and the linker."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def cell_key(
 
 
 def c_key(language: str, source: str, *, options: Options, tool: Toolchain | None, more: Sequence[str] = ()) -> str:
-    """The key of a cell whose text a C or C++ compiler reads as it stands; see `cell_key`."""
+    """The key of a cell whose text a C or C++ compiler reads unchanged; see `cell_key`."""
     return cell_key(
         language,
         source,
@@ -89,7 +89,7 @@ def _engine() -> str:
 
 
 def flags_of(tool: Toolchain, options: Options) -> list[str]:
-    """What the options mean to a compiler of C, whatever the language of the cell."""
+    """The flags of the options for a compiler of C, whatever the language of the cell."""
     # Signed overflow wraps and types may be punned: what people expect of a C cell, and what the
     # Python form of the cell does.
     flags = ["-fwrapv", "-fno-strict-aliasing"]
@@ -109,5 +109,5 @@ def compiler_flags(tool: Toolchain, options: Options) -> tuple[str, ...]:
 
 
 def linker_flags(tool: Toolchain, options: Options) -> tuple[str, ...]:
-    """What stands behind the unit on the linker's line."""
+    """The words after the unit on the linker's line."""
     return (*options.link_args, *library_flags(options.lib, options.library_dirs), *base_link(tool))

@@ -1,4 +1,4 @@
-"""What the object code says of each function: the only file of the front ends that knows the fields of CellFunction."""
+"""The entry of each function in the object code: the only file of languages that knows the fields of CellFunction."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def representatives(signatures: Sequence[Signature]) -> tuple[Signature, ...]:
 # ------------------------------------------------------------------------------- of every language
 
 
-#: What helps a function with a type that NumPy has not.
+#: Remedy for a function with a type that NumPy lacks.
 NUMBERS = "Use an integer, floating-point or complex C type, or declare the function `static`."
 
 
@@ -126,7 +126,7 @@ def ufunc_entry(
     notes: Sequence[str] = (),
     effects: Sequence[str] = (),
 ) -> CellFunction:
-    """A ufunc; ``notes`` stand behind those of the signature, and the rest is as in `CellFunction`."""
+    """A ufunc; ``notes`` follow those of the signature, and the rest is as in `CellFunction`."""
     function = signature.function
     results = [o.name or ("out" if signature.nout == 1 else f"out{n}") for n, o in enumerate(signature.outputs, 1)]
     return CellFunction(
@@ -237,7 +237,7 @@ def python_forms(
 
 
 def _effects_of(function: Function, unit: Unit) -> list[str]:
-    """What a function calls that keeps it from being called to be timed."""
+    """The calls that keep a function from being timed."""
     effects = sorted(codegen.reached(function, unit) & _EFFECTS)
     return effects + ["std::cout"] * bool(re.search(r"\bstd::c(out|err|log)\b", function.text))
 

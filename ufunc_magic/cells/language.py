@@ -17,7 +17,7 @@ from ..model import CellPlace, CompiledCell, FilesRead, ObjectCode, OptionError,
 if TYPE_CHECKING:
     from ..compilers import Finding
 
-#: Strings, and names with marks of their own behind letters, as macOS writes ``a`` and a diaeresis.
+#: Strings, and names with combining marks after letters, as macOS writes ``a`` and a diaeresis.
 _DECOMPOSED = re.compile(r'"(?:\\.|[^"\\\n])*"|[^\W\d]\w*(?:[\u0300-\u036f]+\w*)+')
 
 
@@ -44,7 +44,7 @@ class DeviceTime:
 
 @dataclass(frozen=True)
 class TextView:
-    """What a language shows for ``--show``: a title, and parts with titles of their own."""
+    """The text that a language shows for ``--show``: a title, and parts with titles of their own."""
 
     title: str
     parts: tuple[tuple[str, str], ...]

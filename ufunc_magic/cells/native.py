@@ -1,4 +1,4 @@
-"""What the backends that end in C share: the described compiler, the driver's object, flags by what a text uses."""
+"""Shared by the backends that end in C: the described compiler, the driver's object, flags by what a text uses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ENVIRONMENT = frozenset(
 
 @dataclass(frozen=True)
 class UnitPlan:
-    """What a text adds to the options: flags, SIMD functions, how floating-point flags are judged."""
+    """The additions of a text to the options: flags, SIMD functions, how floating-point flags are judged."""
 
     flags: tuple[str, ...]
     link: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ def plan_unit(
 def sound_copies(description: compilers.Description) -> tuple[str, ...]:
     """Flags of units with AVX-512, in one of their loops or throughout.
 
-    gcc 12.2 fills 64 bytes with what stands in the first 16 of a constant that ends in zeros: ``memcpy(to, text, 64)``.
+    gcc 12.2 fills 64 bytes with the first 16 of a constant that ends in zeros: ``memcpy(to, text, 64)``.
     """
     return ("-mmove-max=128", "-mstore-max=128") if description.gcc >= 12 and description.machine == "x86_64" else ()
 

@@ -52,7 +52,7 @@ def plan_operands(
     ----------
     unit : Unit
     options : Options
-        ``signature`` stands for the comment of the cell's only function; ``identity`` serves every function of
+        ``signature`` replaces the comment of the cell's only function; ``identity`` serves every function of
         two inputs and one output.  A comment wins over both.
     structures : bool
         Structures can be operands.
@@ -235,8 +235,8 @@ def several(returns: str) -> tuple[str, ...]:
 
 _ELEMENTS = "Use a pointer to its elements."
 _STD = r"(?:(?:::)?(?:cuda::)?std::)?complex\s*<"
-#: Pattern of a type, two stars behind it for a pointer to pointers -> what keeps it from being a number's, and what
-#: to do; the pattern's first group stands for {}.
+#: Pattern of a type, followed by two stars for a pointer to pointers -> the reason why it is no number's, and what
+#: to do; the pattern's first group replaces {}.
 _NO_NUMBER: tuple[tuple[str, str, str], ...] = (
     (r"(.*(?:\(&|&&).*)", "is a reference of type {}", "Use a pointer or a value."),
     (r".*\(", "is a pointer to a function", "Inside the cell, call the function by its name."),
@@ -278,7 +278,7 @@ def _check_types(
 
 
 def _fault(spelled: str, parameter: Parameter) -> tuple[str, str] | None:
-    """What keeps a type from being a number's, and what to do."""
+    """The reason why a type is no number's, and what to do."""
     spelled += "**" * (parameter.pointer > 1)
     for pattern, fault, remedy in _NO_NUMBER:
         if match := re.match(pattern, spelled):

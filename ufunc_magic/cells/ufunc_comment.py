@@ -24,7 +24,7 @@ _WORDS = ("identity", "inout", "name", "types")
 
 @dataclass(frozen=True)
 class Annotation:
-    """What an annotation says; ``inputs`` and ``outputs`` are None where it gives no signature.
+    """The content of an annotation; ``inputs`` and ``outputs`` are None where it gives no signature.
 
     ``identity`` is a key of ``IDENTITIES``, ``types`` the list after ``types=``; both ``""`` where not given.
     """
@@ -116,7 +116,7 @@ def _is_computed(dim: str, of_output: bool, names: dict[str, int]) -> bool:
 
 
 def _cores(side: str) -> tuple[Core, ...]:
-    """One side of a signature; what is no dimension comes through as it stands."""
+    """One side of a signature; text that is no dimension is returned unchanged."""
     groups = (group[1:-1].split(",") if group[1:-1].strip() else () for group in re.findall(_GROUP, side))
     return tuple(tuple(map(_dimension, group)) for group in groups)
 

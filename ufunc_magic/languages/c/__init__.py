@@ -7,7 +7,7 @@ that is not C is no error: the compiler reports it.
 ===============  ======================================================================================
 `c_language`     the key of a cell, and what other rooms ask of the language
 `c_unit`         the road of ``compile``, readable from top to bottom
-`parser`         functions of a text: where they stand, their parameters, and from the IR what their bodies do
+`parser`         functions of a text: their places and parameters, and from the IR the effects of their bodies
 `prototypes`     functions that are only declared, in the cell or in headers that are wrapped: for a library to bind
 `declarations`   specifiers and declarators to names, types and parameters; typedefs seen through
 `lowering`       the tree to the IR, function by function; `statement_lowering`, `loop_lowering`, `call_lowering`,
@@ -16,7 +16,7 @@ that is not C is no error: the compiler reports it.
 `line_markers`   the preprocessor's output: which lines are the user's
 `plain_functions`  functions that are no ufuncs: which are bound, and what points to them
 `cffi_types`     type definitions for functions that are called through cffi
-`intrinsics`     functions that compilers for devices know beside libm
+`intrinsics`     functions of compilers for devices that libm lacks
 ===============  ======================================================================================
 """
 

@@ -56,7 +56,7 @@ _KEYWORDS = """
 """
 KEYWORDS = frozenset(_KEYWORDS.split())
 
-#: What a compiler of today predefines and cells ask about; anything else a cell does not define is 0.
+#: Macros that compilers predefine and cells test; anything else a cell does not define is 0.
 _PREDEFINED = {"__STDC__": "1", "__STDC_VERSION__": "201710", "__STDC_HOSTED__": "1", "__GNUC__": "12"}
 
 
@@ -91,7 +91,7 @@ class Text:
     conditional: bool = False
 
     def comment_of(self, line: int) -> tuple[str, str]:
-        """`comment_above` of what stands at a 1-based line."""
+        """`comment_above` a 1-based line."""
         start = self._starts[min(line, len(self._starts)) - 1]
         return self.comment_above(start + len(self.raw[start:]) - len(self.raw[start:].lstrip(b" \t")))
 
@@ -102,7 +102,7 @@ class Text:
 
     @cached_property
     def _beside(self) -> re.Pattern[bytes]:
-        """Lines that may stand between a comment and what it is about."""
+        """Lines that may separate a comment from its function."""
         macros = b"|".join(re.escape(name.encode()) for name in self.macros) or rb"(?!)"
         return re.compile(rb"^[ \t]*(?:#[ \t]*pragma[^\n]*|(?:" + macros + rb")[ \t]*(?:\([^()\n]*\))?[ \t]*)\n", re.M)
 
@@ -122,7 +122,7 @@ class Text:
     def comment_above(self, start: int) -> tuple[str, str]:
         """The comment that ends just above byte ``start``: its text, and what follows ``ufunc:`` in it.
 
-        Lines that start with ``ufunc:`` may stand further above, behind nothing but directives and blank lines.
+        Lines that start with ``ufunc:`` may be further above, with only directives and blank lines between.
         """
         lines: list[str] = []
         near = True
@@ -194,7 +194,7 @@ class _Conditions:
         #: Whether any of them decide what is compiled.
         self.decide = False
         self.active = True
-        #: Of each open ``#if``: whether the text around it is active, whether a branch was taken.
+        #: For each open ``#if``: whether the text around it is active, whether a branch was taken.
         self.stack: list[tuple[bool, bool]] = []
 
     def take(self, directive: bytes) -> list[str]:
@@ -253,7 +253,7 @@ def _strip_marks(comment: str) -> list[str]:
     first, *rest = comment[2:].removesuffix("*/").rstrip("*").lstrip("*!").removeprefix("<").split("\n")
     if all(line.lstrip().startswith("*") for line in rest if line.strip()):
         return [first, *(line.lstrip().lstrip("*") for line in rest)]
-    # Without stars the first line stands beside the mark and says nothing of the others' indentation.
+    # Without stars the first line follows the mark, so its indentation is not the others'.
     return [first.lstrip(), *textwrap.dedent("\n".join(rest)).split("\n")]
 
 

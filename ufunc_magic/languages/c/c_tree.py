@@ -43,7 +43,7 @@ def readable(code: bytes) -> bytes:
     """
     if b"__align__" in code:
         code = re.sub(rb"\b__align__\s*\([^()\n]*\)", lambda m: b" " * len(m[0]), code)
-    if b"_Atomic" in code:  # says nothing that matters here, and stands for complex from here on
+    if b"_Atomic" in code:  # carries no meaning here, and is the word for complex from here on
         code = re.sub(rb"\b_Atomic\b(?!\s*\()", b" " * 7, code)
     if b"omplex" not in code:
         return code

@@ -338,7 +338,7 @@ def _write_notes(left_out: Mapping[_Place, str], bound: Collection[str]) -> list
     return [f"no loop is made of {', '.join(dict.fromkeys(functions))}: {why}" for why, functions in names.items()]
 
 
-#: What reads a file that may be the user's.
+#: Text that reads a file, which may be the user's.
 _READS = re.compile(r"(?:#|%:|\?\?=)[ \t]*(?:include|import|embed)(?![ \t]*<)|__has_(?:include|embed)|\.inc")
 
 

@@ -29,7 +29,7 @@ def type_definitions(tree: CText, *, cplus: bool = False) -> str:
     words = {**numbers, "_Atomic": "_Complex"}  # as `readable` has it
     lines = [re.sub(r"\b[A-Za-z_]\w*\b", lambda m: str(words.get(m[0], m[0])), line) for line in lines]
     tagged = [(node, node.child_by_field_name("name")) for node in nodes if cplus and node.type in _TAGGED]
-    # Of an enum class C knows nothing.
+    # C has no enum class.
     plain = [(node.children[0].type, text_of(name)) for node, name in tagged if name and node.children[1] == name]
     tags = [f"typedef {word} {name} {name};" for word, name in plain]
     return "\n".join([*lines, *tags])

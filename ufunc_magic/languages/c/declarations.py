@@ -58,7 +58,7 @@ class Declaration(NamedTuple):
         return f"{'const ' if self.const else ''}{_spell(self.base, self.marks)}".strip()
 
     def returned(self) -> Declaration:
-        """What the function that this declares gives back."""
+        """The type that this function returns, as a declaration."""
         parameters, *rest = self.marks
         trailing = _find_first(parameters.node, "trailing_return_type") if parameters.node else None
         base = " ".join(text_of(trailing).removeprefix("->").split()) if trailing else self.base
@@ -240,11 +240,11 @@ class FunctionHead(NamedTuple):
 
 @dataclass
 class DeclaredTypes:
-    """What the types and constants of a text are, as they are declared."""
+    """The types and constants that a text declares."""
 
     cplus: bool = False
     typedefs: dict[str, Declaration] = field(default_factory=dict)
-    #: Macros, enumerators and const integers, by what they stand for.
+    #: Macros, enumerators and const integers with their values as text.
     constants: dict[str, str] = field(default_factory=dict)
     #: Structures of numbers: the members.
     structs: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
@@ -378,7 +378,7 @@ class DeclaredTypes:
         return FunctionHead(declared, declared.returned(), tuple(self._read_parameters(listed, node)), variadic)
 
     def _read_parameters(self, listed: Node | None, node: Node) -> list[tuple[Declaration, Node]]:
-        """What each parameter is declared as, and where; none for ``(void)``.
+        """The declaration and node of each parameter; none for ``(void)``.
 
         K&R parameters have their declarations in ``node``.
         """
@@ -405,7 +405,7 @@ class DeclaredTypes:
         return tuple(self.parameter(declared, line=one.start_point[0] + 1) for declared, one in head.parameters)
 
     def _is_name(self, word: str) -> bool:
-        """Whether what stands where C wants a type is the name of a K&R parameter."""
+        """Whether a word in the place of a type is the name of a K&R parameter."""
         return not self.cplus and not self.known(word) and type_words(word) == [word]
 
     def parameter(self, declared: Declaration, *, line: int) -> Parameter:

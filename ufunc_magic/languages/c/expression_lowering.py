@@ -74,7 +74,7 @@ class ExpressionLowerer(Context):
         return lower(self, node) if lower is not None else self.opaque(node)
 
     def opaque(self, node: Node, reason: str = "", t: CType = UNKNOWN, *, acts: bool = False) -> Expression:
-        """What the IR cannot say, with what can be lowered inside."""
+        """An opaque expression, with the parts that can be lowered."""
         reason = reason or f"uses `{brief(node)}`, which has no Python form"
         inside = self.inside(node)
         self.stores += bool(inside)
@@ -83,7 +83,7 @@ class ExpressionLowerer(Context):
         )
 
     def inside(self, node: Node) -> list[IRNode]:
-        """Whatever expressions and statements stand in a node, lowered."""
+        """The expressions and statements inside a node, lowered."""
         raise NotImplementedError
 
     # -- constants (6.4.4) ------------------------------------------------------------------------
@@ -146,7 +146,7 @@ class ExpressionLowerer(Context):
         return self._lower_outside(text_of(node).rpartition("::")[2], node)
 
     def _lower_outside(self, word: str, node: Node) -> Expression:
-        """What a name of file scope or of a header stands for."""
+        """The value of a name of file scope or of a header."""
         at, entry = self.at(node), self.scope.lookup(word)
         if isinstance(entry, Symbol):
             return Name(at=at, type=entry.type, symbol=entry)

@@ -1,4 +1,4 @@
-"""Functions that compilers for devices know beside libm: which have no effects, and which of libm compute them.
+"""Functions of compilers for devices that libm lacks: which have no effects, and which of libm compute them.
 
 Names are those of NVIDIA's math API.
 """
@@ -12,9 +12,9 @@ _FAST: dict[str, tuple[str, ...]] = {
     **{f"__{name}": (name,) for name in "expf exp10f logf log2f log10f sinf cosf tanf tanhf powf".split()},
     "__sincosf": ("sinf", "cosf"),
     **{
-        f"{name}{f}": tuple(f"{word}{f}" for word in behind.split())
+        f"{name}{f}": tuple(f"{word}{f}" for word in computed.split())
         for f in ("", "f")
-        for names, behind in {
+        for names, computed in {
             "rcbrt": "cbrt",
             "rhypot": "hypot",
             "normcdf": "erfc",
@@ -52,5 +52,5 @@ def pure(name: str) -> bool:
 
 
 def stand_for(names: frozenset[str]) -> frozenset[str]:
-    """The functions of libm behind those of ``names`` that are intrinsics."""
+    """The functions of libm that compute the intrinsics among ``names``."""
     return frozenset(word for name in names & _FAST.keys() for word in _FAST[name])

@@ -77,7 +77,7 @@ def _find_rest(text: str, start: int) -> str:
 
 
 def _drop_bodies(statement: str) -> str:
-    """A statement with what stands in braces taken out."""
+    """A statement without its parts in braces."""
     if "{" not in statement:
         return statement
     return statement[: statement.index("{")] + statement[statement.rfind("}") + 1 :]

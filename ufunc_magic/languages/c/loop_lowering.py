@@ -36,7 +36,7 @@ from .lowering_context import bare
 from .lowering_values import Scope
 
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
-#: What a limit may be made of to stay the same while its variables do.
+#: Parts of a limit that stays the same while its variables do.
 _STILL = (Name, Constant, Convert, Unary, Binary, Element, Field)
 
 
@@ -106,7 +106,7 @@ class LoopLowerer(CallLowerer):
     def _read_header(
         self, start: Sequence[Statement], test: Expression, update: Expression, node: Node
     ) -> _Count | None:
-        """What the header of a loop counts, if it sets, compares and moves one integer."""
+        """The count of a loop, if its header sets, compares and moves one integer."""
         match start:
             case [Declare(symbol=counter, value=Expression() as first)] if not counter.reference:
                 declared = counter.storage == "local"

@@ -210,7 +210,7 @@ class FileScope:
     # -- names ------------------------------------------------------------------------------------
 
     def lookup(self, name: str) -> Symbol | Constant | str:
-        """What a name of file scope or of a header stands for, or why it stands for nothing."""
+        """The value of a name of file scope or of a header, or the reason why it has none."""
         entry = self._entries.get(name)
         if entry is None:
             self._entries[name] = f"uses `{name}`, which is not defined in the cell"  # while it is being read

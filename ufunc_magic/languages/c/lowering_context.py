@@ -27,7 +27,7 @@ from .c_tree import text_of
 from .lowering_values import Scope
 from .type_lowering import UNKNOWN
 
-#: What stands around an expression and changes nothing.
+#: Nodes around an expression that change nothing.
 _AROUND = frozenset(("parenthesized_expression", "extension_expression", "condition_clause"))
 
 
@@ -83,7 +83,7 @@ class Context:
     changes : list of Symbol
         Every variable that was assigned to, bound to a reference or had its address taken, in the order of the text.
     stores : int
-        How often something may have changed that no name shows: behind a pointer, in an array, by a call.
+        Changes that no name shows: through a pointer, in an array, by a call.
     calls : dict
         The functions of the cell that are called, in the order of the text.
     """

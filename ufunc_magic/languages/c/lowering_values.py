@@ -1,4 +1,4 @@
-"""A cell's file scope, as those see it who lower functions, and its functions before their bodies are read."""
+"""A cell's file scope as lowerers of functions see it, and its functions before their bodies are read."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Scope(Protocol):
     types: TypeReader
 
     def lookup(self, name: str) -> Symbol | Constant | str:
-        """What a name of file scope or of a header stands for, or why it stands for nothing."""
+        """The value of a name of file scope or of a header, or the reason why it has none."""
 
     def changes(self, name: str) -> bool:
         """Whether something in the text assigns to a variable of this name, or takes its address."""

@@ -24,11 +24,11 @@ from .c_tree import CText, initializer, one_at_a_time, readable, text_of, tree, 
 from .declarations import Declaration, Mark
 from .lowering import lower
 
-#: Line of the text that is parsed -> file and line it stands for.
+#: Line of the text that is parsed -> its file and line.
 _Origin = Callable[[int], tuple[str, int]]
 
 _HEADER = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<[^>\n]*>", re.M)
-#: Nodes of which constants are made, beside names.
+#: Nodes of which constants are made, apart from names.
 _CONSTANT = frozenset(
     "number_literal parenthesized_expression unary_expression binary_expression conditional_expression cast_expression "
     "type_descriptor primitive_type sized_type_specifier sizeof_expression call_expression argument_list".split()
@@ -51,7 +51,7 @@ def parse_cell(
     wrap: Collection[str] = (),
     predefined: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Unit, CText]:
-    """Read a cell; the tree is for those who read bodies.
+    """Read a cell, and return its tree for readers of bodies.
 
     Where macros decide what the cell says, the preprocessor's output is what is parsed.  Comments are found where
     they were typed, by the line.
@@ -95,7 +95,7 @@ def parse_cell(
     unknown = any(word not in known for word in unit.unknown_types)
     if not preprocess or not (unknown or (typed.includes and not (unit.functions or unit.prototypes))):
         return unit, tree
-    # Types that headers define; macros of theirs may stand for types, or make functions.
+    # Headers define types, and their macros may be types or make functions.
     return _read_preprocessed(typed, preprocess(source), name=name, cplus=cplus)
 
 
@@ -139,7 +139,7 @@ def _read_preprocessed(
     if not wrap:
         types = _read_system_types(system, c_text.words(code.code.decode(errors="replace")), cplus=cplus)
         return _read_unit(_Cell(code, typed, types, origin), tree), tree
-    # Names that macros of the header stand for: ``#define pnorm pnorm5``.
+    # Functions that macros of the header rename: ``#define pnorm pnorm5``.
     other = {body: macro for macro, body in code.macros.items() if macro not in code.functions and body.isidentifier()}
     header = _Header(lambda line: not lines[min(line, len(lines)) - 1].own, wrap, other)
     return _read_unit(_Cell(code, typed, declarations.DeclaredTypes(cplus), origin, header), tree), tree
@@ -168,7 +168,7 @@ def _read_system_types(system: str, words: Collection[str], *, cplus: bool) -> d
 
 
 class _Header(NamedTuple):
-    """What of headers counts: ``outside`` says whether a line is theirs, ``other`` has other names of functions."""
+    """The functions of headers that count: ``outside`` tests a line, ``other`` has other names of functions."""
 
     outside: Callable[[int], bool]
     patterns: Collection[str]
@@ -181,7 +181,7 @@ class _Header(NamedTuple):
 
 @dataclass
 class _Place:
-    """Where in the text a node stands: around it namespaces, a template, something with no linkage."""
+    """The surroundings of a node: namespaces, a template, something with no linkage."""
 
     scope: tuple[str, ...] = ()
     template: tuple[str, ...] = ()
@@ -190,7 +190,7 @@ class _Place:
     outside: bool = False
     #: Inside of ``extern "C"``.
     c_linkage: bool = False
-    #: The whole ``template <...>`` definition, which is what a comment stands above.
+    #: The enclosing ``template <...>`` node; comments precede it.
     outer: Node | None = None
 
 
@@ -258,7 +258,7 @@ def _read(cell: _Cell, node: Node, place: _Place) -> list[tuple[Node, _Place]]:
     elif kind == "linkage_specification":
         body = node.child_by_field_name("body")
         linkage = text_of(node.child_by_field_name("value") or node)
-        # Of one function, the comment stands above these words.
+        # The comment of a single function precedes these words.
         outer = node if body and body.type == "function_definition" else place.outer
         return [(body, replace(place, c_linkage=linkage == '"C"', outer=outer))] if body else []
     elif kind == "namespace_definition":
@@ -303,7 +303,7 @@ def _read_declaration(cell: _Cell, node: Node, place: _Place) -> None:
 
 
 def _read_prototype(cell: _Cell, node: Node, declared: Declaration, place: _Place) -> None:
-    """What is declared without a body, or stands in a header that is not the user's."""
+    """A function that is declared without a body, or is in a header that is not the user's."""
     name, header = declared.name, cell.header
     top = place.outer or node
     file, line = cell.origin(top.start_point[0] + 1)
@@ -424,7 +424,7 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
 def _find_typed_text(
     cell: _Cell, name: str, top: Node, end: Node, file: str, line: int, last: int
 ) -> tuple[str, str, str]:
-    """The text of a definition, the comment above it, and the words behind ``ufunc:`` there."""
+    """The text of a definition, the comment above it, and the words after ``ufunc:`` there."""
     raw = cell.text.raw
     text = raw[top.start_byte : end.end_byte].decode(errors="replace")
     if cell.text is cell.typed:

@@ -65,7 +65,7 @@ def _castable(function: Function) -> bool:
 
 
 def entries(plains: Sequence[Plain], types: str) -> list[CellFunction]:
-    """What the object code says of them, with the types that cffi needs to know."""
+    """Their entries in the object code, with the types that cffi needs."""
     return [
         cells.native_entry(
             p.function,

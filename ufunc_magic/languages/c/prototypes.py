@@ -1,7 +1,7 @@
 """Functions that are only declared, for a library to bind: what becomes of them, and the C that calls them where a
 ufunc cannot.
 
-Numbers that are written to structures are outputs, one for each member; an ``int`` that is returned beside outputs is
+Numbers that are written to structures are outputs, one for each member; an ``int`` that is returned with outputs is
 a status, and the last output.
 """
 
@@ -37,7 +37,7 @@ class LibraryFunctions:
     reasons: dict[str, str] = field(default_factory=dict)
 
     def text(self, options: Options) -> str:
-        """What stands behind the cell in its unit."""
+        """The text after the cell in its unit."""
         quiet = [_QUIET[library] for library in options.lib if library in _QUIET and self.signatures]
         beyond = [_BEYOND] if self.adapters else []
         return "\n".join(
@@ -99,7 +99,7 @@ def _run_at_start(function: str) -> str:
 
 
 def declared(unit: Unit, *, options: Options) -> LibraryFunctions:
-    """What becomes of the functions that the unit only declares.
+    """Plan the functions that the unit only declares.
 
     Those that the cell itself calls are declared for that, and those of the cell that cannot be ufuncs are not spoken
     of; of a header each that is asked for is bound or has a reason.

@@ -370,7 +370,7 @@ class StatementLowerer(LoopLowerer):
         declarators = node.children_by_field_name("declarator")
         lowered: list[Statement] = []
         for (declared, _), declarator in zip(read_declarations(node), declarators, strict=False):
-            # Of a condition, `if (double *p = f())`, the value belongs to the whole.
+            # In a condition, `if (double *p = f())`, the value belongs to the whole.
             owner = declarator if declarator.type == "init_declarator" else node
             value = owner.child_by_field_name("value")
             if declarator.type == "init_declarator" and (
@@ -407,7 +407,7 @@ class StatementLowerer(LoopLowerer):
         at = self.at(node)
         t, reference, sizes = self.types.of(declared)
         values = tuple(self.value(size) if size is not None else None for size in sizes)
-        # The name is in scope in its own initializer (6.2.1), but nobody who is right reads it there.
+        # The name is in scope in its own initializer (6.2.1), but correct code does not read it there.
         value: Expression | None = None
         if t == AUTO:
             value, t = self._deduce(declared, source, node)
@@ -509,7 +509,7 @@ class StatementLowerer(LoopLowerer):
 
 
 def _split_condition(node: Node | None) -> tuple[Node | None, Node | None]:
-    """What stands before the condition of a statement (C++17 9.4.1), and the condition."""
+    """The statement before a condition (C++17 9.4.1), and the condition."""
     if node is None:
         return None, None
     before = node.child_by_field_name("initializer")

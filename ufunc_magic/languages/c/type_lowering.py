@@ -23,7 +23,7 @@ _DEEPEST = 100
 
 
 class Declared(NamedTuple):
-    """What a declaration gives a name: its type, whether it is a reference, and the nodes of an array's sizes that are
+    """The type of a name: the type itself, whether it is a reference, and the nodes of an array's sizes that are
     no constants, outermost first."""
 
     type: CType
@@ -72,7 +72,7 @@ class TypeReader:
         return t
 
     def forget(self, names: list[str]) -> None:
-        """Read these names anew: a function has declared them."""
+        """Forget these names: a function has declared them again."""
         for name in names:
             self._known.pop(name, None)
 
