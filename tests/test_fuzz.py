@@ -128,7 +128,7 @@ def _translated(text: str) -> None:
             _said(error)
             continue
         for signature in signatures[:4]:
-            forms.write(lower(tree, cplus=cplus, typedefs=unit.typedefs), signature=signature, unit=unit)
+            forms.write(lower(tree), signature=signature, unit=unit)
 
 
 def _damaged(rng: random.Random) -> Iterator[str]:

@@ -83,11 +83,8 @@ def signature_of(case: Case) -> Signature:
     return Signature(case.name, Function(case.name, "", (), line=1), tuple(inputs), tuple(outputs), sizes, core_text)
 
 
-def program(
-    text: str, *, cplus: bool = False, types: dict[str, int] | None = None, unit: Unit | None = None
-) -> Program:
-    typedefs = unit.typedefs if unit is not None else {}
-    return lower(parse_cell(text, cplus=cplus)[1], cplus=cplus, types=types or {}, typedefs=typedefs)
+def program(text: str, *, cplus: bool = False, types: dict[str, int] | None = None) -> Program:
+    return lower(parse_cell(text, cplus=cplus)[1], types=types or {})
 
 
 def write(case: Case, **options: Any) -> PythonForm | NotPython:
@@ -832,9 +829,7 @@ def test_auto_is_the_type_of_the_first_value_returned() -> None:
 
 def test_types_of_the_cell_are_resolved_through_what_is_known() -> None:
     case = Case("f", "I I -> I", "word f(word a, word b) { return a + b; }")
-    unit = Unit(typedefs={"word": "uint32_t"})
-    made = forms.write(program(case.c, unit=unit), signature=signature_of(case), unit=unit)
-    assert isinstance(made, PythonForm)
+    made = written(replace(case, c=f"typedef uint32_t word;\n{case.c}"))
     assert made.source == "def f(a, b):\n    return (a + b) & 0xFFFFFFFF\n"
     assert written(case, types={"word": 5}).source.endswith("    return _int32(a + b)\n")
     assert write(case) == NotPython("uses the type `word`", 1)

@@ -268,7 +268,7 @@ def _python_forms(made: Sequence[Function], batch: Batch) -> dict[str, python_fo
     text = grow.cell_of(made, batch.style)
     unit, tree = cparse.parse_cell(text)
     signatures, _ = cells.plan_operands(unit, options=Options())
-    program = lower(tree, typedefs=unit.typedefs)
+    program = lower(tree)
     return {s.name: python_form.write(program, signature=s, unit=unit) for s in signatures}
 
 

@@ -177,12 +177,12 @@ def test_a_number_that_is_no_octal_is_opaque() -> None:
 
 def test_a_condition_that_declares_is_a_block() -> None:
     text = "double f(double x) { if (double y = 2 * x; y > 1) return y; else if (int k = 3) return k; return x; }"
-    program = lower(parse_cell(text, cplus=True)[1], cplus=True)
+    program = lower(parse_cell(text, cplus=True)[1])
     assert list(program.functions["f"][0].opaque()) == []
 
 
 def test_limits_of_numbers_are_constants() -> None:
     text = "double f(float x) { return std::numeric_limits<float>::max() * x + std::numeric_limits<int>::lowest(); }"
-    program = lower(parse_cell(text, cplus=True)[1], cplus=True)
+    program = lower(parse_cell(text, cplus=True)[1])
     values = [n.value for n in walk(program.functions["f"][0].body) if isinstance(n, Constant)]
     assert values == [3.4028234663852886e38, -(2**31)]

@@ -5,15 +5,13 @@ from __future__ import annotations
 import functools
 import re
 import sys
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from typing import ParamSpec, TypeVar
 
 import tree_sitter_c
 import tree_sitter_cuda
 from tree_sitter import Language, Node as Node, Parser
 
-from ...ir import Program
 from ...runtime import lock_of
 
 _P = ParamSpec("_P")
@@ -61,34 +59,6 @@ def one_at_a_time(function: Callable[_P, _T]) -> Callable[_P, _T]:
             return function(*args, **keywords)
 
     return alone
-
-
-@dataclass(frozen=True, eq=False)
-class CText:
-    """A C text that has been parsed.
-
-    Attributes
-    ----------
-    code : bytes
-        The text as it was parsed: ``readable``, its directives blank, its macros expanded unless they are constants.
-    root : Node
-        Its tree.
-    macros : mapping
-        Name -> replacement text of the constants, which the tree does not have.
-    lines : sequence of int
-        The line in the cell of each of its rows.
-    generic_math : bool
-        <math.h>'s functions take their arguments' type: <tgmath.h> is included.
-    programs : dict
-        The IR of the text, by how it was lowered; `lowering.lower` has it.
-    """
-
-    code: bytes = field(repr=False)
-    root: Node
-    macros: Mapping[str, str]
-    lines: Sequence[int] = field(repr=False)
-    generic_math: bool = False
-    programs: dict[Hashable, Program] = field(default_factory=dict, repr=False)
 
 
 def text_of(node: Node) -> str:

@@ -25,8 +25,8 @@ from ...model import (
     line_mark,
 )
 from . import plain_functions
-from .c_tree import CText
 from .cffi_types import type_definitions
+from .declarations import CText
 from .lowering import lower
 from .parser import parse_cell
 from .prototypes import ONLY_DECLARED, LibraryFunctions, declared, linked, nothing_declared, sized
@@ -242,7 +242,7 @@ def write_python_forms(
     """Each name's signature with its Python form."""
 
     def lowered(types: Mapping[str, int]) -> Program:
-        return lower(text, cplus=options.cplus, types=types, typedefs=unit.typedefs)
+        return lower(text, types=types)
 
     return cells.python_forms(lowered, signatures, unit, options)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from .c_text import constant
-from .c_tree import CText, one_at_a_time, text_of
+from .c_tree import one_at_a_time, text_of
+from .declarations import CText
 
 _TAGGED = ("struct_specifier", "union_specifier", "enum_specifier")
 

@@ -7,13 +7,14 @@ A declarator is kept as its marks from the name outwards, the order in which C i
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from tree_sitter import Node
 
+from ...ir import Program
 from ...model import ConstReferenceParameter, Member, Parameter, ReferenceParameter
 from .c_text import KEYWORDS, constant
 from .c_tree import text_of
@@ -460,3 +461,33 @@ class DeclaredTypes:
             if target.marks or target.const:
                 result = current
         return result
+
+
+@dataclass(frozen=True, eq=False)
+class CText:
+    """A C text that has been parsed.
+
+    Attributes
+    ----------
+    code : bytes
+        The text as it was parsed: ``readable``, its directives blank, its macros expanded unless they are constants.
+    root : Node
+        Its tree.
+    macros : mapping
+        Name -> replacement text of the constants, which the tree does not have.
+    lines : sequence of int
+        The line in the cell of each of its rows.
+    types : DeclaredTypes
+    generic_math : bool
+        <math.h>'s functions take their arguments' type: <tgmath.h> is included.
+    programs : dict
+        The IR of the text, by the types of its type parameters; `lowering.lower` has it.
+    """
+
+    code: bytes = field(repr=False)
+    root: Node
+    macros: Mapping[str, str]
+    lines: Sequence[int] = field(repr=False)
+    types: DeclaredTypes = field(repr=False)
+    generic_math: bool = False
+    programs: dict[Hashable, Program] = field(default_factory=dict, repr=False)

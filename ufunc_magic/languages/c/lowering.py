@@ -25,8 +25,8 @@ from ...ir import (
     integer,
 )
 from . import c_text
-from .c_tree import CText, initializer, one_at_a_time, text_of, walk
-from .declarations import Declaration, DeclaredTypes, read_declarations, template_names
+from .c_tree import initializer, one_at_a_time, text_of, walk
+from .declarations import CText, Declaration, read_declarations, template_names
 from .lowering_context import bare, part, parts
 from .lowering_values import FunctionDefinition, Head
 from .statement_lowering import StatementLowerer
@@ -36,31 +36,18 @@ _TYPES = frozenset(("type_definition", "alias_declaration"))
 _INSIDE = frozenset(("translation_unit", "declaration_list", "ERROR"))
 
 
-def lower(
-    text: CText,
-    *,
-    cplus: bool = False,
-    types: Mapping[str, int] = MappingProxyType({}),
-    typedefs: Mapping[str, str] = MappingProxyType({}),
-    declared: DeclaredTypes | None = None,
-) -> Program:
+def lower(text: CText, *, types: Mapping[str, int] = MappingProxyType({})) -> Program:
     """The functions of a text as typed values.
 
     ``lower(text).functions["f"]`` lowers the functions of that name, in the order of the text, when it is first asked
-    for them.  What cannot be lowered is Opaque in its place; nothing is raised.  A function whose syntax could not be
-    read begins with an `OpaqueStatement` that says so.
+    for them.  Text that cannot be lowered is Opaque in its place; nothing is raised.  A function whose syntax could not
+    be read begins with an `OpaqueStatement` that says so.
 
     Parameters
     ----------
     text : CText
-    cplus : bool
-        It was read as C++.
     types : mapping
-        Spelling of a type -> NumPy type number: what the parameters of templates are.
-    typedefs : mapping
-        Typedefs that the text itself does not show, as text: `Unit.typedefs`.
-    declared : DeclaredTypes, optional
-        The types of the text, where it has been read.
+        Spelling of a type -> NumPy type number: the types of the parameters of templates.
 
     Returns
     -------
@@ -69,12 +56,10 @@ def lower(
     """
     words = c_text.words(text.code.decode(errors="replace")) if types else ()
     types = {name: number for name, number in types.items() if name in words}
-    names = frozenset(typedefs) if declared is None else frozenset(declared.typedefs)
-    key = cplus, tuple(sorted(types.items())), names
+    key = tuple(sorted(types.items()))
     program = text.programs.get(key)
     if program is None:
-        scope = FileScope(text, cplus=cplus, types=types, typedefs=typedefs, declared=declared)
-        program = text.programs[key] = scope.program
+        program = text.programs[key] = FileScope(text, types=types).program
     return program
 
 
@@ -124,20 +109,12 @@ class _Symbols(Mapping[str, Symbol]):
 class FileScope:
     """File scope of one text: functions, variables, enumerators, macros that are constants (C17 6.2.1, 6.9)."""
 
-    def __init__(
-        self,
-        text: CText,
-        *,
-        cplus: bool,
-        types: Mapping[str, int],
-        typedefs: Mapping[str, str],
-        declared: DeclaredTypes | None,
-    ) -> None:
+    def __init__(self, text: CText, *, types: Mapping[str, int]) -> None:
         self.text = text
-        self.cplus = cplus
+        self.declared = text.types.copy()
+        self.cplus = self.declared.cplus
         self.generic_math = text.generic_math
-        self.declared = declared.copy() if declared is not None else DeclaredTypes(cplus)
-        self.types = TypeReader(self.declared, types, typedefs, self._find_length)
+        self.types = TypeReader(self.declared, types, self._find_length)
         self.names: dict[str, list[FunctionDefinition]] = {}
         self.variables: dict[str, tuple[Node, Node, Declaration]] = {}
         self._enumerations: dict[str, Node] = {}
@@ -145,12 +122,12 @@ class FileScope:
         self._functions: dict[int, FunctionIR | None] = {}
         self._heads: dict[int, Head] = {}
         self._changed: frozenset[str] | None = None
-        self._read(text.root, define=declared is None)
+        self._read(text.root)
         self.program = Program(functions=_Functions(self), symbols=_Symbols(self), text=text.code)
 
     # -- reading ----------------------------------------------------------------------------------
 
-    def _read(self, root: Node, *, define: bool) -> None:
+    def _read(self, root: Node) -> None:
         nodes: list[tuple[Node, tuple[str, ...]]] = [(root, ())]
         while nodes:
             node, template = nodes.pop()
@@ -162,14 +139,10 @@ class FileScope:
                 if name:
                     self.names.setdefault(name, []).append(FunctionDefinition(name, node, template))
             elif kind == "declaration":
-                self._read_declaration(node, define=define)
+                self._read_declaration(node)
             elif kind in _TYPES:
-                if define:
-                    self.declared.define(node)
                 self._read_enumeration(node.child_by_field_name("type"))
             elif kind.endswith("_specifier"):
-                if define:
-                    self.declared.tag(node)
                 self._read_enumeration(node)
             elif kind in ("linkage_specification", "namespace_definition"):
                 body = node.child_by_field_name("body")
@@ -178,12 +151,9 @@ class FileScope:
                 names = template_names(node)
                 nodes += [(child, names) for child in reversed(node.named_children)]
 
-    def _read_declaration(self, node: Node, *, define: bool) -> None:
+    def _read_declaration(self, node: Node) -> None:
         specifier = node.child_by_field_name("type")
-        if specifier is not None and specifier.type.endswith("_specifier"):
-            if define:
-                self.declared.tag(specifier)
-            self._read_enumeration(specifier)
+        self._read_enumeration(specifier)
         for (declared, _), declarator in zip(
             read_declarations(node), node.children_by_field_name("declarator"), strict=False
         ):

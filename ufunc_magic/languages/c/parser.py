@@ -20,8 +20,8 @@ from tree_sitter import Node
 from ...ir import FunctionIR, Program, find_effects, find_index_bounds, header_constant, is_pure, loop_lines
 from ...model import BodyFacts, Function, Unit
 from . import c_text, declarations, intrinsics, line_markers
-from .c_tree import CText, initializer, one_at_a_time, readable, text_of, tree, walk, without_casts_of_variables
-from .declarations import Declaration, Mark
+from .c_tree import initializer, one_at_a_time, readable, text_of, tree, walk, without_casts_of_variables
+from .declarations import CText, Declaration, Mark
 from .lowering import lower
 
 #: Line of the text that is parsed -> its file and line.
@@ -90,8 +90,9 @@ def parse_cell(
                 return unit, tree
         return _read_preprocessed(typed, preprocess(source), name=name, cplus=cplus, wrap=wrap)
     objects = {macro: body for macro, body in typed.macros.items() if macro not in typed.functions}
-    tree = _read_tree(typed, typed.code, cplus, macros=objects, lines=range(1, typed.code.count(b"\n") + 2))
-    unit = _read_unit(_Cell(typed, typed, declarations.DeclaredTypes(cplus), lambda line: ("", line)), tree)
+    types = declarations.DeclaredTypes(cplus)
+    tree = _read_tree(typed, typed.code, types, macros=objects, lines=range(1, typed.code.count(b"\n") + 2))
+    unit = _read_unit(_Cell(typed, typed, types, lambda line: ("", line)), tree)
     unknown = any(word not in known for word in unit.unknown_types)
     if not preprocess or not (unknown or (typed.includes and not (unit.functions or unit.prototypes))):
         return unit, tree
@@ -135,26 +136,27 @@ def _read_preprocessed(
     def origin(line: int) -> tuple[str, int]:
         return (lines[line - 1].file, lines[line - 1].number) if line <= len(lines) else ("", 0)
 
-    tree = _read_tree(typed, code.code, cplus, lines=[line.number for line in lines])
-    if not wrap:
+    types, header = declarations.DeclaredTypes(cplus), None
+    if wrap:
+        # Functions that macros of the header rename: ``#define pnorm pnorm5``.
+        renamed = {b: macro for macro, b in code.macros.items() if macro not in code.functions and b.isidentifier()}
+        header = _Header(lambda line: not lines[min(line, len(lines)) - 1].own, wrap, renamed)
+    else:
         types = _read_system_types(system, c_text.words(code.code.decode(errors="replace")), cplus=cplus)
-        return _read_unit(_Cell(code, typed, types, origin), tree), tree
-    # Functions that macros of the header rename: ``#define pnorm pnorm5``.
-    other = {body: macro for macro, body in code.macros.items() if macro not in code.functions and body.isidentifier()}
-    header = _Header(lambda line: not lines[min(line, len(lines)) - 1].own, wrap, other)
-    return _read_unit(_Cell(code, typed, declarations.DeclaredTypes(cplus), origin, header), tree), tree
+    tree = _read_tree(typed, code.code, types, lines=[line.number for line in lines])
+    return _read_unit(_Cell(code, typed, types, origin, header), tree), tree
 
 
 def _read_tree(
     typed: c_text.Text,
     code: bytes,
-    cplus: bool,
+    types: declarations.DeclaredTypes,
     *,
     macros: Mapping[str, str] = MappingProxyType({}),
     lines: Sequence[int],
 ) -> CText:
-    code = without_casts_of_variables(readable(code), cplus=cplus)
-    return CText(code, tree(code, cplus=cplus), macros, lines, "<tgmath.h>" in typed.includes)
+    code = without_casts_of_variables(readable(code), cplus=types.cplus)
+    return CText(code, tree(code, cplus=types.cplus), macros, lines, types, "<tgmath.h>" in typed.includes)
 
 
 def _read_system_types(system: str, words: Collection[str], *, cplus: bool) -> declarations.DeclaredTypes:
@@ -442,7 +444,7 @@ def _find_typed_text(
 
 def _add_effects(cell: _Cell, tree: CText) -> tuple[Function, ...]:
     """The functions with what their bodies do, and what they call with them."""
-    program = lower(tree, cplus=cell.types.cplus, declared=cell.types)
+    program = lower(tree)
     bodies = [_find_lowered(program, function.name, node) for function, node in cell.drafts]
     types = cell.types.typedefs.keys() | {name for function, _ in cell.drafts for name in function.template}
     sizes: Counter[str] = Counter()

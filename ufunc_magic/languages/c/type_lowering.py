@@ -40,8 +40,6 @@ class TypeReader:
         Typedefs and structures.
     numbers : mapping
         Spelling of a type -> NumPy type number: what a template's parameters are.
-    typedefs : mapping
-        Typedefs that the text itself does not show, as text.
     length : function
         The value of an array's size, None where it is no constant.
     """
@@ -50,12 +48,10 @@ class TypeReader:
         self,
         declared: DeclaredTypes,
         numbers: Mapping[str, int],
-        typedefs: Mapping[str, str],
         length: Callable[[Node], int | None],
     ) -> None:
         self.declared = declared
         self.numbers = numbers
-        self.typedefs = typedefs
         self.length = length
         self._known: dict[str, CType] = {}
         self._depth = 0
@@ -88,8 +84,6 @@ class TypeReader:
             target = self.declared.typedefs[plain]
             if target.base != plain or target.marks:
                 return self.fold(target.marks, self.named(target.base)).type
-        if plain in self.typedefs:
-            return named_type(plain, self.numbers, self.typedefs) or CType("?", name=plain)
         template, _, argument = plain.partition("<")
         if template.rpartition("::")[2].strip() == "complex" and argument.endswith(">"):
             part = self.named(argument[:-1].strip())
