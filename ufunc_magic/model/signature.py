@@ -315,8 +315,6 @@ class Unit:
         defines: the reason to look at preprocessed text.
     prototypes : tuple of Function
         Functions declared without a body: in the cell itself, and in headers those that it wraps.
-    structs : dict
-        Name -> (member, type) of each structure whose members are numbers.
     records : dict
         Name -> members of each structure that NumPy could have, or why it could not.
     """
@@ -330,7 +328,6 @@ class Unit:
     includes: tuple[str, ...] = ()
     unknown_types: tuple[str, ...] = ()
     prototypes: tuple[Function, ...] = ()
-    structs: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     records: dict[str, tuple[Member, ...] | str] = field(default_factory=dict)
 
     @property

@@ -247,8 +247,6 @@ class DeclaredTypes:
     typedefs: dict[str, Declaration] = field(default_factory=dict)
     #: Macros, enumerators and const integers with their values as text.
     constants: dict[str, str] = field(default_factory=dict)
-    #: Structures of numbers: the members.
-    structs: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     #: Structures: the members, or why NumPy has no such thing.
     records: dict[str, tuple[Member, ...] | str] = field(default_factory=dict)
     _classes: set[str] = field(default_factory=set)
@@ -263,7 +261,6 @@ class DeclaredTypes:
             self.cplus,
             dict(self.typedefs),
             dict(self.constants),
-            dict(self.structs),
             dict(self.records),
             set(self._classes),
             self._heads,
@@ -315,15 +312,7 @@ class DeclaredTypes:
         """Remember a structure, if all its members are plain."""
         body = node.child_by_field_name("body") if node and node.type == "struct_specifier" else None
         if node and body:
-            record = self._read_record(node, body)
-            self.records.update(dict.fromkeys(names, record))
-        members = (
-            [d for one in body.named_children if one.type != "comment" for d, _ in read_declarations(one)]
-            if body
-            else []
-        )
-        if members and all(m.name and not m.marks for m in members):
-            self.structs.update(dict.fromkeys(names, tuple((m.name, m.base) for m in members)))
+            self.records.update(dict.fromkeys(names, self._read_record(node, body)))
 
     def _read_record(self, node: Node, body: Node) -> tuple[Member, ...] | str:
         """The members of a structure, with the names of structures in it, or why NumPy has no such thing."""

@@ -233,7 +233,6 @@ def _read_unit(cell: _Cell, tree: CText) -> Unit:
         includes=typed.includes,
         unknown_types=tuple(name for name in cell.interface if not cell.types.known(name)),
         prototypes=tuple(function for name, function in cell.prototypes.items() if name not in own),
-        structs=cell.types.structs,
         records=cell.types.records,
     )
 

@@ -182,9 +182,12 @@ def _list_members(parameter: Parameter, unit: Unit) -> Sequence[tuple[str, str]]
     if parameter.pointer != 1 or parameter.const or parameter.shape or parameter.indexed:
         return ()
     kind = resolved(parameter.type, unit.typedefs)
-    members = unit.structs.get(kind.removeprefix("struct "), ())
-    plain = all(not {"*", "[", "("} & set(resolved(t, unit.typedefs)) and "struct" not in t for _, t in members)
-    return members if kind.startswith("struct ") and plain else ()
+    record = unit.records.get(kind.removeprefix("struct "))
+    if not kind.startswith("struct ") or not isinstance(record, tuple):
+        return ()
+    kinds = [resolved(m.type, unit.typedefs) for m in record]
+    nested = any(m.shape or m.members for m in record) or any("struct" in k or {"*", "[", "("} & set(k) for k in kinds)
+    return () if nested else [(m.name, m.type) for m in record]
 
 
 def _write_declaration(p: Parameter) -> str:
