@@ -1,4 +1,4 @@
-"""What the emulation on the CPU does not have, by line, and what the host's compiler says of a cell in CUDA's words."""
+"""Features that the emulation on the CPU lacks, by line, and the host compiler's messages in CUDA's words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .nvrtc import advise
 _TENSORS = ("tensor cores need a GPU", "Write the product as a loop.")
 _CCCL = ("cub and Thrust are for the GPU alone", "cooperative_groups::reduce and loops are emulated.")
 
-#: What is looked for in the code, what it is called, and what to do instead.
+#: A pattern of code, its name, and a remedy.
 _WORDS: tuple[tuple[bytes, str, str], ...] = (
     (
         rb"\b(?:asm|__asm__|__asm)\b(?=\s*(?:volatile\b|__volatile__\b)?\s*\()",
@@ -52,7 +52,7 @@ _QUICK = re.compile(b"|".join([b"mma", b"cub|thrust", b"volatile", *(pattern for
 
 
 def refusals(source: str, *, name: str) -> tuple[Diagnostic, ...]:
-    """What the emulation refuses in a cell, in order; code that ``#if`` leaves out and comments do not count."""
+    """The parts of a cell that the emulation refuses; code that ``#if`` leaves out and comments do not count."""
     if not _QUICK.search(source.encode(errors="replace")):
         return ()
     text = cuda_text.read(source)
@@ -136,7 +136,7 @@ def improved(fault: CompileError) -> CompileError:
     # A header that includes NVIDIA's by its name is all there is to blame where that is not installed.
     outside = [d for d in fault.diagnostics if not d.file.startswith(_TEMPLATES)]
     own = [_improved(d) for d in (outside if any(d.severity == "error" for d in outside) else fault.diagnostics)]
-    # g++ says of a refused function a second time that it is, at the parenthesis behind it.
+    # g++ reports a refused function a second time, at the parenthesis after it.
     once = {(d.severity, d.message, d.file, d.line): d for d in reversed(own)}
     diagnostics = list(once.values())[::-1]
     head = re.sub(r"\d+ errors?\.$", f"{counted(diagnostics)}.", fault.message)

@@ -1,6 +1,6 @@
 """A CUDA cell's text without the host's part or refused functions, and with what the emulation adds.
 
-Lines stay as they are; columns too, but behind what is added.
+Lines stay as they are; columns too, except after added text.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def without_host(source: str, *, unit: Unit | None = None) -> str:
     """The cell with spaces for what is neither ``__device__`` nor ``__global__``: functions, and classes and variables
     of the host's.
 
-    What device code names stays, for the compiler to report.
+    Names that device code uses stay, for the compiler to report.
     """
     # As it is typed: where macros are expanded, functions have another text.
     typed, tree = cuda_text.parse_cell(source)

@@ -43,7 +43,7 @@ def key(source: str, *, options: Options) -> str:
         from . import nvrtc  # what it is matters only here, and asking takes a millisecond
 
         nvrtc_identity = nvrtc.identity()
-    # What cannot be emulated is compiled for the GPU alone where there is one, and refused elsewhere.
+    # Code without an emulation is compiled for the GPU alone where there is one, and refused elsewhere.
     gpu = device.available() if compile_only or any(word in source for word in _GPU_ONLY) else None
     return c_key("cuda", source, options=options, tool=tool, more=(repr(gpu), nvrtc_identity))
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 EMULATION = "CPU emulation"
 
 _MAIN = re.compile(r"^\s*(?:int|void|auto)\s+main\s*\(", re.MULTILINE)
-#: What CuPy is called, by CUDA's version.
+#: CuPy's package, by CUDA's version.
 _CUPY = "cupy-cuda13x", "cupy-cuda12x", "cupy"
 _PTX_FUNCTION = re.compile(
     r"^(?:\.visible |\.weak )?\.(func|entry)\b[^{;]*?\b([A-Za-z_$][\w$]*)\s*\([^{;]*\{.*?^\}", re.MULTILINE | re.DOTALL

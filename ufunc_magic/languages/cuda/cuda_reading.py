@@ -61,7 +61,7 @@ class Reading:
     ----------
     source, name : str
     tree : c.CText
-        Of ``source``, or of what the preprocessor makes of it.
+        The tree of ``source``, or of the preprocessor's output.
     options : Options
         The user's, with the types that the cell's comments ask for.
     unit : Unit
@@ -69,7 +69,7 @@ class Reading:
     exports : tuple of Export
         Plain functions and kernels, in the order of the object's table.
     variables : tuple of CellVariable
-        What stands behind them there.
+        The variables that follow them there.
     """
 
     source: str = field(repr=False)
@@ -104,7 +104,7 @@ def read(
     tool : Toolchain
         A compiler whose preprocessor may help where the text as typed does not show all; None for none.
     flags, shim : sequence of str, str
-        The compiler's options, and what stands before the cell.
+        The compiler's options, and the text before the cell.
     unbound : collection of str
         Templates that no function is made of.
 
@@ -203,7 +203,7 @@ def _refuse(unit: Unit, *, source: str, name: str) -> None:
 def _of_builtin_types(kernel: Function) -> bool:
     """Whether its parameters' types mean the same everywhere in the cell, so that a cast can spell them."""
     words = {word for p in kernel.parameters for word in p.type.split()}
-    # What a parameter reads as says nothing of volatile, nor of const between two stars.
+    # A parameter has no mark for volatile, nor for const between two stars.
     plain = (
         kernel.text and "volatile" not in kernel.text and all(p.pointer + bool(p.shape) < 2 for p in kernel.parameters)
     )
@@ -214,9 +214,9 @@ def _of_builtin_types(kernel: Function) -> bool:
 def _instances(
     kernel: Function, options: Options, arguments: Sequence[str], *, per_type: bool
 ) -> list[tuple[str, str]]:
-    """What tells a kernel from others of its name, and how each is called in C++.
+    """The instances of a kernel: its types or arguments, and how each is called in C++.
 
-    Of templates there is one for each that the cell asks for, else one per type, as of cells of T.
+    A template has one instance for each use in the cell, else one per type, like cells of T.
     """
     scope = "".join(f"{word}::" for word in kernel.scope)
     if not kernel.template and not per_type:
@@ -246,7 +246,7 @@ def _takes_numbers(function: Function) -> bool:
 def instantiated(source: str) -> dict[str, list[str]]:
     """Templates' names -> arguments that the cell instantiates explicitly, or launches a kernel with in ``<<<...>>>``.
 
-    Of launches those that name no variable of the host's function.
+    Launches count that name no variable of the host's function.
     """
     if "<" not in source:
         return {}
@@ -372,7 +372,7 @@ def _assign(unit: Unit, *, options: Options, unbound: Collection[str] = ()) -> R
         for s in signatures
     )
     plain = (*(replace(p, function=own[p.function.line, p.function.name]) for p in plain), *packed)
-    # What a grid of elements is made of has inputs.
+    # A grid of elements needs inputs.
     nullary = "takes no input, and a ufunc of the GPU needs one", "Give it a parameter."
     plain += tuple(Plain(s.name, s.function, *nullary) for s in signatures if not s.inputs)
     signatures = tuple(s for s in signatures if s.inputs)

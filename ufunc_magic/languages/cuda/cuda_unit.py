@@ -70,7 +70,7 @@ _CHECKED = (
     "--param=asan-globals=0",
     "-D__UFM_CUDA_CHECKED__=1",
 )
-#: What looks at the other lanes of a warp; a header may.
+#: Words that look at the other lanes of a warp; a header may contain them.
 _LANES = re.compile(r'\b__\w+_sync\b|\b__(?:syncwarp|activemask)\b|cooperative_groups|#\s*include\s*"')
 #: How a function in Numba's form says that it failed.
 _FAILED = """\
@@ -129,14 +129,14 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
         except ParseError as fault:
             return _for_gpu_after(fault, whole, options=options, name=name)
     if source != whole:
-        # What travels is the whole cell, for a GPU to see.
+        # The whole cell travels, for a GPU to compile.
         object_code = replace(compiled.object_code, source=whole)
         compiled = replace(compiled, object_code=object_code)
     return replace(compiled, report_data=replace(compiled.report_data, refused=refused))
 
 
 def _for_gpu_after(fault: CompileError | ParseError, source: str, *, options: Options, name: str) -> CompiledCell:
-    """What the host's compiler has refused, for the GPU alone, if there is one whose compiler takes it."""
+    """Compile a cell that the host's compiler refused for the GPU alone, if its compiler accepts the cell."""
     if options.device == "cpu" or not (device.available() and nvrtc.find()):
         raise fault from None
     diagnostics = fault.diagnostics if isinstance(fault, CompileError) else ()
@@ -210,7 +210,7 @@ def _emulated(
 
 
 def _translated(reading: Reading, plan: cells.UnitPlan) -> tuple[codegen.Translation, str, bytes]:
-    """The unit, what stands before the cell in it, and the mark of the exports' types."""
+    """The unit, the text before the cell in it, and the mark of the exports' types."""
     hosted, dynamic = with_shared_memory(without_host(reading.source, unit=reading.unit))
     before = shim(reading.source, reading.unit, dynamic)
     seed = "\0".join([reading.source, reading.name, repr(reading.options.key())])
@@ -238,7 +238,7 @@ def _unchecked(reading: Reading, *, checked: bool) -> list[str]:
 
 
 def _with_memory(facts: Mapping[str, Any], reading: Reading, numbers: Sequence[int]) -> dict[str, Any]:
-    """What the object code keeps for the device, with the cell's variables."""
+    """The facts that the object code keeps for the device, with the cell's variables."""
     rows = kernel_prototypes.memory(numbers, reading.variables, first=len(reading.exports))
     return {**facts, **({"memory": rows} if rows else {})}
 
@@ -370,7 +370,7 @@ def _resources(
 
 @dataclass(frozen=True)
 class Verdict:
-    """What NVRTC had to say, and what the object code keeps of it."""
+    """NVRTC's messages, and the facts that the object code keeps."""
 
     device: Mapping[str, Any] = field(default_factory=dict)
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -413,7 +413,7 @@ def check(source: str, *, unit: Unit, options: Options, name: str) -> Verdict:
 
 
 def about(text: str, source: str, *, tool: nvrtc.Nvrtc | None = None) -> dict[str, Any]:
-    """What the object code keeps for the device: who has seen it, and its unit where that is not the cell itself."""
+    """The facts that the object code keeps for the device: its compilers, and its unit where that is not the cell."""
     facts = {"arch": "", "nvrtc": "", "ltoir": ""}
     if tool is not None:
         facts |= {"arch": nvrtc.architecture(tool), "nvrtc": ".".join(map(str, tool.version))}
@@ -421,7 +421,7 @@ def about(text: str, source: str, *, tool: nvrtc.Nvrtc | None = None) -> dict[st
 
 
 def device_text(source: str, *, unit: Unit, options: Options, name: str) -> str:
-    """What to compile for the GPU: the cell without what is the host's; of one in terms of T, a copy for each type."""
+    """The source for the GPU: the cell without the host's part, a copy for each type if it uses T."""
     types = codegen.types_wanted(options.types)
     source = without_host(source, unit=unit)
     if not types or not codegen.in_terms_of_t(unit):
@@ -450,7 +450,7 @@ def _entries(
     translation : Translation
         Whose ``instances`` are the loops.
     types, prototypes_
-        What a compiler said of the types of the loops and of the exports.
+        The types of the loops and of the exports, as a compiler reports them.
     python : mapping
         The Python forms.
     """
@@ -496,7 +496,7 @@ def _entries(
 
 
 def _launched_by(export: kernel_prototypes.Export, *, alone: bool) -> tuple[str, ...]:
-    """What NVRTC takes for the name of a kernel in C++, and what serves where a header has functions of that name."""
+    """The name of a kernel in C++ for NVRTC, and one that works where a header has functions of that name."""
     with_types = kernel_prototypes.pointed(replace(export, overloaded=True))
     if not alone:
         return (with_types,)

@@ -22,7 +22,7 @@ _WORDS = 5
 #: NumPy's spelling of a type -> C's.
 _NAMES = {np.dtype(t.char).str[1:]: t.c for t in TYPES.values()} | {"f2": "unsigned short", "void": "void"}
 
-#: What `expressions` need, behind the definition of ``__UFM_TYPE``.
+#: Definitions that `expressions` need, after that of ``__UFM_TYPE``.
 TEMPLATES = """\
 template <class... __ufm_a> struct __ufm_list {};
 template <class __ufm_r, class... __ufm_a>
@@ -173,7 +173,7 @@ def _adapter(n: int, export: Export) -> str:
 def exports_text(
     exports: Sequence[Export], variables: Sequence[CellVariable], *, seed: str
 ) -> tuple[str, list[str], bytes]:
-    """C++ for the exports of a unit: text behind the cell, pointers for its table, what marks the types' table."""
+    """C++ for the exports of a unit: text after the cell, pointers for its table, the mark of the types' table."""
     marker = b"\x7fufm-protos:" + hashlib.sha256(seed.encode()).digest()[:16]
     numbers = [*map(str, marker), *(word for export in exports for word in expressions(export))]
     numbers += [word for variable in variables for word in variable.expressions]
@@ -189,7 +189,7 @@ def exports_text(
 
 
 def read(code: bytes, exports: Sequence[Export], marker: bytes) -> tuple[list[tuple[str, ...]], bytes]:
-    """The prototypes behind ``marker`` in an object's bytes, see `read_numbers`, and what follows them."""
+    """The prototypes after ``marker`` in an object's bytes, see `read_numbers`, and what follows them."""
     at = code.find(marker) + len(marker)
     return read_numbers(code[at:], exports), code[at + count_of(exports) :]
 
@@ -222,7 +222,7 @@ def _typestring(stars: int, fixed: int, number: int, low: int, high: int) -> str
 
 
 def declaration(export: Export, prototype: Sequence[str], *, types: str) -> str:
-    """What cffi needs to call the function: type definitions, then its type, a line each.
+    """The text that cffi needs to call the function: type definitions, then its type, a line each.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 In comes a `FunctionCode` of a CUDA cell and its `ObjectCode`; out goes a `CudaFunction`, which is called as a ufunc is,
 or a `Kernel`.  What they compute on the GPU is the cell's source, compiled for that GPU with a kernel of ours below it.
 
-``driver``         CuPy and the GPU behind it: memory, compiling, launching, streams, events.
+``driver``         CuPy and its GPU: memory, compiling, launching, streams, events.
 ``device_arrays``  arrays of any library, borrowed as CuPy's, and results in the same kind.
 ``kernel_source``  the text of the kernels that call a cell's function for every element, and of reductions.
 ``element_loops``  shapes and strides, and which of those kernels is launched on what.

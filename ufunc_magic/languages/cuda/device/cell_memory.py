@@ -58,7 +58,7 @@ class CellMemory(Mapping[str, Any]):
 
     @property
     def changing(self) -> list[tuple[int, int, int]]:
-        """Of variables of the emulation that are not const: the place in the table of functions, address, bytes."""
+        """For each variable of the emulation that is not const: its place in the table of functions, address, bytes."""
         arrays = {name: self[name] for name, row in self._variables.items() if self._emulated and not row[1]}
         return [(self._variables[name][0], array.ctypes.data, array.nbytes) for name, array in arrays.items()]
 

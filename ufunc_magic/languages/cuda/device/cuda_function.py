@@ -228,7 +228,7 @@ class CudaFunction(BoundFunction):
 
     @functools.cached_property
     def _resolver(self) -> np.ufunc:
-        """What NumPy's own rules for types are asked of: a ufunc of the same loops, which is never called."""
+        """A ufunc of the same loops, which is never called: it has NumPy's own rules for types."""
         if isinstance(self.emulated, np.ufunc):
             return self.emulated
         loops = dict.fromkeys((loop.index for loop in self.code.loops), 0)
@@ -292,7 +292,7 @@ def _sent(value: ArrayOperand) -> ArrayOperand:
 
 
 def _delivered(result: Any, target: ArrayOperand | None, like: Any) -> Any:
-    """What the caller gets: ``target`` with the result in it, else an array of the kind of ``like``; None is NumPy."""
+    """The result: ``target`` with the values in it, else an array of the kind of ``like``; None is NumPy."""
     if target is None:
         return driver.to_host(result)[()] if like is None else device_arrays.give(result, like)
     if target.place == "host":

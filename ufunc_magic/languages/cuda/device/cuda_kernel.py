@@ -24,14 +24,14 @@ from .element_loops import one_device
 
 #: More than these are not run one after the other.
 MOST_THREADS = 2**22
-#: So many elements before or behind an array an index is called by its name.
+#: An index this close to an array is reported with the name of the array.
 _NEAR = 2**20
-#: What waits for the whole grid.
+#: Words that wait for the whole grid.
 _GRID = re.compile(r"\b(?:this_grid|grid_group)\b")
 #: Launches, and layouts of arrays, that a kernel remembers.
 _MOST_KNOWN = 256
 _Triple = tuple[int, int, int]
-#: What every device since compute capability 5.0 takes, and none takes more.
+#: Limits of every device since compute capability 5.0.
 _MOST_BLOCKS, _MOST_THREADS, _OF_BLOCK = (2**31 - 1, 65535, 65535), (1024, 1024, 64), 1024
 
 
@@ -82,9 +82,9 @@ class Kernel(BoundFunction):
         parameters = ", ".join(f"{k} {n}" for k, n in zip(self.kinds, self._names, strict=True))
         self._labels = tuple(f"{code.name}(): {name}" for name in self._names)
         self._is_cooperative = bool(_GRID.search(code.source))
-        # What is printed is for the cell that launches it.
+        # Printed text belongs to the cell that launches the kernel.
         self._prints = "printf" in object_code.source
-        #: Launches without a stream, by what stood in the brackets; places, types and layouts of CuPy arrays that fit.
+        #: Launches without a stream, by the value in the brackets; places, types and layouts of CuPy arrays that fit.
         self._launches: dict[Any, Launch] = {}
         self._fitting: set[Any] = set()
         self.__doc__ = "\n\n".join(filter(None, (f"{code.name}[grid, block, shared, stream]({parameters})", code.doc)))
@@ -184,7 +184,7 @@ class Kernel(BoundFunction):
         if self.emulated or stream is None:
             self._run(launch, args)
             return
-        # What arrays of other libraries wait for, and what waits for them, is the current stream.
+        # Arrays of other libraries wait for the current stream, and it waits for them.
         with driver.use_stream(stream):
             self._run(launch, args)
 
@@ -429,7 +429,7 @@ def _on_host(argument: Any) -> bool:
 def _lent(arrays: Sequence[np.ndarray[Any, Any]]) -> dict[int, tuple[Any, int]]:
     """By the address of each array its memory on the device, and where in it the array starts.
 
-    What shares memory here shares it there.
+    Arrays that share memory here share it there.
     """
     spans: list[tuple[int, int]] = []
     for low, high in sorted((a.ctypes.data, a.ctypes.data + a.nbytes) for a in arrays):
@@ -502,7 +502,7 @@ def convert(kind: Kind, value: Any, *, name: str) -> Any:
     Parameters
     ----------
     name : str
-        What messages call it: ``"axpy(): x"``.
+        Its name in messages: ``"axpy(): x"``.
 
     Returns
     -------
@@ -512,7 +512,7 @@ def convert(kind: Kind, value: Any, *, name: str) -> Any:
     Raises
     ------
     ArgumentError
-        For another type than the kernel's, or an array that a pointer cannot stand for.
+        For another type than the kernel's, or an array that no pointer can describe.
     OverflowError
         For a number that the parameter's type does not hold.
     """
@@ -571,7 +571,7 @@ def _struct(kind: Kind, value: Any, name: str) -> np.ndarray[Any, Any]:
             f"{name} is {value!r:.60}, the kernel takes a {kind}.",
             remedy="Give a NumPy record of its fields: np.array((1, 2), dtype=[('x', 'f4'), ('y', 'f4')]).",
         )
-    # Of a structured type, which is how CuPy knows a struct that is passed by value.
+    # A structured type: so CuPy knows a struct that is passed by value.
     return np.frombuffer(bytes(raw), dtype=np.dtype([("bytes", "u1", (size,))])).reshape(())
 
 

@@ -30,7 +30,7 @@ class ArrayOperand:
     array : cupy.ndarray, numpy.ndarray or number
         The same memory, in the form that is worked on.
     original : object
-        What the caller passed.
+        The value that the caller passed.
     """
 
     place: Literal["device", "host", "value"]
@@ -39,7 +39,7 @@ class ArrayOperand:
 
     @property
     def dtype(self) -> np.dtype[Any] | type:
-        """What NumPy's promotion goes by: Python's numbers are weak."""
+        """The type for NumPy's promotion: Python's numbers are weak."""
         if isinstance(self.array, bool):
             return np.dtype(bool)
         if isinstance(self.array, int | float | complex) and not isinstance(self.array, np.generic):
@@ -53,7 +53,7 @@ class ArrayOperand:
 
 
 def role(kind: type) -> Literal["array", "value", ""]:
-    """What arguments of a type are, where the type alone says so: CuPy's arrays, and numbers."""
+    """The kind of arguments of a type, where the type alone decides: CuPy's arrays, and numbers."""
     known = _roles.get(kind)
     if known is None:
         is_number = issubclass(kind, np.generic | bool | int | float | complex)

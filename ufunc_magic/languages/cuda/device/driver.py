@@ -1,4 +1,4 @@
-"""CuPy and the GPU behind it: the only module that asks the device for anything.
+"""CuPy and its GPU: the only module that asks the device for anything.
 
 Everything else of this room works on shapes, strides and pointers, so that it can be tested on arrays
 over the host's memory with these few functions replaced.
@@ -72,7 +72,7 @@ def current() -> int:
 
 
 def name() -> str:
-    """What its maker calls the current device; ``""`` where there is none."""
+    """The product name of the current device; ``""`` where there is none."""
     if missing():
         return ""
     runtime = cupy().cuda.runtime
@@ -423,7 +423,7 @@ class errors:
 
 
 def _remedy(fault: str) -> str:
-    """What can be done after an error: some end the process's use of the GPU."""
+    """The remedy for an error: some end the process's use of the GPU."""
     if "StreamCapture" in fault:
         return "Call it once before, and give out=: a graph records launches, and neither compiles nor allocates."
     runtime = cupy().cuda.runtime

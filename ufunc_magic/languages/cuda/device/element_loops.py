@@ -26,7 +26,7 @@ _BLOCK = BLOCK, 1, 1
 FILLING = 2**17
 #: Layouts that are remembered for each function.
 _MOST_RECIPES = 256
-#: Of reductions: blocks that keep a large device busy, elements that one thread takes before a second block is
+#: For reductions: blocks that keep a large device busy, elements that one thread takes before a second block is
 #: worth its launch, and before a second thread is.
 _BLOCKS, _EACH, _OF_A_LANE = 2048, 16, 8
 _WARP = 32
@@ -127,7 +127,7 @@ def one_device(arrays: Sequence[Any], *, name: str) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class _Recipe:
-    """What a call on arguments of one layout launches: all but values and addresses.
+    """The launch of a call on arguments of one layout: all but values and addresses.
 
     Attributes
     ----------
@@ -135,10 +135,10 @@ class _Recipe:
     last : object
         The kernel's last argument.
     inputs : tuple
-        What makes the kernel's argument of each value; None for arrays.
+        The function that makes the kernel's argument of each value; None for arrays.
     outputs : tuple of dtype
     shape : tuple of int
-        Of new outputs.
+        The types of new outputs.
     device : int
     """
 

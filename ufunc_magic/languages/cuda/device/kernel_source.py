@@ -1,6 +1,6 @@
 """The text of the kernels that call a cell's function for every element: the cell, then one function of ours.
 
-Plain CUDA C++ without any header, so that nothing stands beside the cell that its own names could meet; what is
+Plain CUDA C++ without any header, so that no name of the cell can clash; text that is
 generated here starts with ``__ufm_``.
 """
 
@@ -123,7 +123,7 @@ def _item(plan: Plan) -> str:
 
 
 def _cast(source: str, target: str) -> str:
-    """What stands before an expression to convert it; nothing where the types are the same."""
+    """The cast before an expression; nothing where the types are the same."""
     return "" if source == target else f"({_c_type(target)})"
 
 
@@ -182,7 +182,7 @@ def _head(plan: Plan, last: str, *, raw: bool) -> str:
 
 
 def _flat(plan: Plan, pack: int) -> str:
-    # No thread reads what another writes, so the loads of one stand before its stores: no __restrict__ is needed,
+    # No thread reads what another writes, so the loads of one precede its stores: no __restrict__ is needed,
     # which an output in the place of an input would break.
     packs = [f"__ufm_pack<{_c_type(c)}, {pack}>" for c in plan.pointers]
     places = [f"(__ufm_p{k} + __ufm_i)" for k in range(len(packs))]

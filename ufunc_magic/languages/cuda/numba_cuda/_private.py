@@ -1,4 +1,4 @@
-"""What is used of Numba that is not its public interface, and nothing else.
+"""The names of Numba that we use outside of its public interface, and nothing else.
 
 Tried with numba-cuda 0.30.4 (its linker, cache and simulator) and with Numba 0.66 to 0.68 (its own simulator and CUDA
 target).  Where a version lacks one of these names, the ImportError or AttributeError ends in a warning of
@@ -72,6 +72,6 @@ def simulated_dimensions(thread: Any) -> tuple[Any, Any]:
 
 
 def plain_array(array: Any) -> Any:
-    """The NumPy array behind one of the simulator's."""
+    """The NumPy array of one of the simulator's arrays."""
     item = array if isinstance(array, np.ndarray) else getattr(array, "_item", array)
     return item if isinstance(item, np.ndarray) else getattr(item, "_ary", item)

@@ -16,7 +16,7 @@ from ..nvrtc import Shim, shims
 
 @dataclass(frozen=True)
 class ValueType:
-    """What a kernel passes, or a form takes: a number, or a pointer to numbers of that dtype."""
+    """An argument of a kernel, or a parameter of a form: a number, or a pointer to numbers of that dtype."""
 
     dtype: np.dtype[Any]
     pointer: bool = False
@@ -37,7 +37,7 @@ class Form:
         For each of both the operand it is: inputs first, then outputs.  An argument that is an output is where it
         goes.
     shim : Shim
-        What is called: by value, with all outputs as results.
+        The called function: by value, with all outputs as results.
     updates : tuple of (int, int)
         Inputs that are read where an output goes, both as in ``slots``: C's one pointer is two operands here.
     """
@@ -55,7 +55,7 @@ class Form:
 
 
 def code_of(function: Any) -> tuple[FunctionCode, ObjectCode] | None:
-    """What a function of ours was made of, None for all else."""
+    """The code of a function of ours, None for anything else."""
     loops = loops_of(function)
     object_code = loops.owner.object_code if loops else getattr(function, "object_code", None)
     if not isinstance(object_code, ObjectCode):
@@ -113,13 +113,13 @@ def choose(offered: Sequence[Form], types: Sequence[ValueType]) -> Form | None:
 
 
 def mismatch(name: str, offered: Sequence[Form], types: Sequence[ValueType]) -> str:
-    """What a kernel reads that called ``name`` with something else."""
+    """The message to a kernel that called ``name`` with something else."""
     known = dict.fromkeys(f"{name}({', '.join(map(str, form.arguments))})" for form in offered)
     return f"{name}({', '.join(map(str, types))}) fits no signature of the cell. There is {'; '.join(known)}."
 
 
 def no_number(name: str, types: str) -> str:
-    """What a kernel reads that called ``name`` with arrays, or what is no number."""
+    """The message to a kernel that called ``name`` with arrays, or with something that is no number."""
     return (
         f"{name}({types}): an argument is no number. Call it with elements, {name}(x[i], ...), "
         "or with ffi.from_buffer(x) where C takes a pointer."

@@ -1,4 +1,4 @@
-"""What is to be done as soon as somebody imports a module, without importing it."""
+"""Actions that run as soon as a module is imported, without importing it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _Finder:
 
 
 class _Loader(importlib.abc.Loader):
-    """A module's own loader, and ``action`` behind it."""
+    """A module's own loader, followed by ``action``."""
 
     def __init__(self, loader: importlib.abc.Loader, action: Callable[[], None]) -> None:
         self._loader = loader

@@ -103,7 +103,7 @@ def _function_type(name: str, object_code: ObjectCode) -> Any:
 
 
 def _fault(text: str) -> Exception:
-    """What type inference reports with the kernel's line."""
+    """The error that type inference reports with the kernel's line."""
     from numba.cuda.core.errors import TypingError
 
     fault: Exception = TypingError(text)
@@ -111,7 +111,7 @@ def _fault(text: str) -> Exception:
 
 
 def _value_type(kind: Any) -> ValueType | None:
-    """What an argument of Numba's type ``kind`` is to us, None for what is no number and no pointer to some."""
+    """The argument of Numba's type ``kind`` as a value of ours; None for anything but numbers and pointers to them."""
     from numba.cuda import types
     from numba.cuda.np.numpy_support import as_dtype
 
@@ -146,7 +146,7 @@ def _signature(form: Form, args: Sequence[Any]) -> Any:
 
 
 def _lowering(offered: tuple[Form, ...], object_code: ObjectCode) -> Any:
-    """What writes a call: of the shim, by value; then results go where the kernel has pointers for them."""
+    """The writer of a call: of the shim, by value; then results go where the kernel has pointers for them."""
 
     def lowered(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
         form = choose(offered, [value for kind in sig.args if (value := _value_type(kind)) is not None])
@@ -214,7 +214,7 @@ def _cell_code() -> Any:
 
 @cache
 def _linked(object_code: ObjectCode) -> Any:
-    """What numba-cuda adds to a kernel that calls functions of the cell: one object, so that it is linked once."""
+    """The addition to a kernel that calls functions of the cell: one object, so that it is linked once."""
     return _cell_code()(object_code)
 
 

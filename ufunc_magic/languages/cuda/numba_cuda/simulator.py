@@ -34,7 +34,7 @@ _LANES = re.compile(r"\b__(?!syncthreads)\w+_sync\b|\b__activemask\b|\bcooperati
 
 @dataclass(frozen=True)
 class Pointer:
-    """What ``ffi.from_buffer(array)`` is in a simulated kernel."""
+    """The result of ``ffi.from_buffer(array)`` in a simulated kernel."""
 
     array: np.ndarray[Any, Any]
 
@@ -75,7 +75,7 @@ class SimulatedFunction:
         self._ufunc = emulated if isinstance(emulated, np.ufunc) else None
 
     def __call__(self, *args: Any) -> Any:
-        # What a value's type does not say does not matter: most calls are like an earlier one.
+        # The types of the values decide: most calls are like an earlier one.
         kinds = tuple(value.array.dtype if isinstance(value, Pointer) else type(value) for value in args)
         form = self._chosen.get(kinds)
         if form is None:
@@ -159,12 +159,12 @@ class Simulation:
         self._lock = threading.Lock()
         #: The callbacks that C has, by the library's id; the library with it, so that no other gets its id.
         self._barriers: dict[int, tuple[Any, Library]] = {}
-        #: The libraries that know where a thread stands.
+        #: The libraries that know a thread's place.
         self._arrived: weakref.WeakKeyDictionary[threading.Thread, set[int]] = weakref.WeakKeyDictionary()
 
     @contextlib.contextmanager
     def around(self, function: Any) -> Iterator[None]:
-        """What a simulated function runs in: its globals and closure have the substitutes until the last one ends."""
+        """Put the substitutes into the globals and closure of a simulated function until the last one ends."""
         with self._lock:
             self._running += 1
             if function not in self._replaced:
@@ -197,7 +197,7 @@ class Simulation:
                     self._restore.append(functools.partial(setattr, cell, "cell_contents", content))
 
     def arrive(self, library: Library) -> None:
-        """Tell the C++ code where this thread stands and how it waits, when it first comes there."""
+        """Give the C++ code this thread's place and its way to wait, at the first call."""
         thread: Any = threading.current_thread()
         if not hasattr(thread, "blockIdx"):
             return
@@ -215,7 +215,7 @@ class Simulation:
             hook.value = ctypes.cast(callback, ctypes.c_void_p).value
 
     def substitute(self, value: Any) -> Any:
-        """What a simulated kernel sees in the place of a name's value, None for most."""
+        """The substitute for a name's value in a simulated kernel, None for most."""
         if type(value).__name__ in ("FFI", "CompiledFFI") and hasattr(value, "from_buffer"):
             return SimulatedFFI(value)
         # Other objects are not asked for attributes: some answer to any.

@@ -27,7 +27,7 @@ _EMPTY = (
     "cstdarg stdarg.h csignal cwchar sys/time.h sys/stat.h fcntl.h getopt.h pthread.h omp.h"
 ).split()
 
-#: Of the headers that nvcc includes by itself: what a text says that needs one of those provided here.
+#: Headers that nvcc includes by itself: the words of a text that need one of those provided here.
 _UNASKED: tuple[tuple[str, str], ...] = (
     ("math.h",
      r"\b(?:M_[A-Z]|INFINITY|NAN\b|HUGE_VAL|FP_|fpclassify|is(?:normal|unordered|greater|less)|float_t|double_t|"
@@ -47,7 +47,7 @@ def prelude(source: str) -> str:
 
 
 def type_table() -> str:
-    """What `types` puts behind a cell: `TYPE_MACRO`'s definition."""
+    """The text that `types` adds after a cell: `TYPE_MACRO`'s definition."""
     return files("ufunc_magic.languages.cuda").joinpath("templates", "nvrtc", "types.hpp").read_text(encoding="utf-8")
 
 
@@ -66,13 +66,13 @@ def provided() -> dict[str, str]:
 
 
 def without_provided(source: str) -> str:
-    """The text without its includes of headers written here, those apart that stand on CCCL's."""
+    """The text without its includes of headers written here, except those that need CCCL's."""
     plain = provided().keys() - {"complex"}
     return re.sub(r"#[ \t]*include[ \t]*<([^>\n]*)>", lambda m: "" if m[1] in plain else m[0], source)
 
 
 def key_parts(source: str) -> tuple[str, ...]:
-    """What a cache key needs to know of the headers written here."""
+    """The parts of a cache key for the headers written here."""
     if not includes(source) and not prelude(source):
         return ()
     return tuple(part for pair in provided().items() for part in pair)

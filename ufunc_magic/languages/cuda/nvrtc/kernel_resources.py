@@ -27,7 +27,7 @@ _NUMBER = {
 
 @dataclass(frozen=True)
 class Resources:
-    """What one kernel takes of a GPU.
+    """The resources of a GPU that one kernel takes.
 
     Attributes
     ----------

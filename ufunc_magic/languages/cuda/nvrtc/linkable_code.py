@@ -22,7 +22,7 @@ from ....runtime import carried, carry
 from .nvrtc_discovery import architecture, find
 from .nvrtc_program import cached, compile, flags, line_of
 
-#: What shims need before them: the status of a call that returns one, 0 for one that returns nothing.
+#: Text that shims need before them: the status of a call that returns one, 0 for one that returns nothing.
 SUPPORT = """struct __ufm_done {};
 template <class __ufm_t> static inline __device__ int operator,(const __ufm_t &, __ufm_done) { return 0; }
 static inline __device__ int operator,(int __ufm_status, __ufm_done) { return __ufm_status; }
@@ -62,7 +62,7 @@ template <class __ufm_p> struct __ufm_pair {
 
 #: Types that C++ has two of (long and long long, char and signed char): pointers to them are the parameter's own.
 _TWINS = {"i8": "8, true", "u8": "8, false", "i1": "1, true"}
-#: What NumPy's long double is has no counterpart on a GPU.
+#: NumPy's long double and its complex type: a GPU lacks them.
 _HOST_ONLY = frozenset({13, 16})
 _C = {
     "void": "void", "b1": "bool", "f2": "__half", "f4": "float", "f8": "double", "i1": "signed char", "i2": "short",
@@ -107,7 +107,7 @@ class Shim:
 
 
 def prefix(object_code: ObjectCode) -> str:
-    """What makes names of one cell differ from another's; as in the LTO-IR that the object carries, if it does."""
+    """The prefix of one cell's names; as in the LTO-IR that the object carries, if it does."""
     if names := object_code.device.get("symbols"):
         return str(names)
     parts = [object_code.source, str(object_code.device.get("unit", "")), str(sorted(object_code.options.items()))]
@@ -214,7 +214,7 @@ def ltoir(object_code: ObjectCode, arch: str = "compute_75") -> bytes:
     Parameters
     ----------
     arch : str
-        What it is linked for must not be older.
+        The GPU that it is linked for must not be older.
 
     Notes
     -----

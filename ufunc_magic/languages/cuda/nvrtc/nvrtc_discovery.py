@@ -9,16 +9,16 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-#: What installs all of it.
+#: The command that installs all of it.
 REMEDY = 'pip install "ufunc_magic[cuda]"'
 
 #: Runs on every GPU that CUDA 13 knows, and its LTO-IR links for every newer one.
 OLDEST = 75
 
-#: Wheels whose versions stand for the compiler and its headers.
+#: Wheels that contain the compiler and its headers: their versions identify both.
 _PARTS = "nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-cccl nvidia-cuda-crt nvidia-cuda-nvcc nvidia-curand".split()
 _WHEELS = ("cuda-bindings", *(f"{part}{version}" for part in _PARTS for version in ("", "-cu12")))
-#: What pathfinder calls the folders of headers: ``crt/`` stands in the last one for CUDA 12.
+#: Pathfinder's names of the folders of headers: the last one has ``crt/`` for CUDA 12.
 _HEADERS = ("cudart", "cccl", "curand", "nvcc")
 
 
@@ -64,7 +64,7 @@ def reason() -> str:
 
 
 def architecture(nvrtc: Nvrtc, capability: tuple[int, int] | None = None) -> str:
-    """What to compile for.
+    """The architecture to compile for.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def architecture(nvrtc: Nvrtc, capability: tuple[int, int] | None = None) -> str
 
 @functools.cache
 def identity() -> str:
-    """What a cache key needs to know of the compiler, ``""`` where none is installed; opens no library."""
+    """The part of a cache key for the compiler, ``""`` where none is installed; opens no library."""
     if not (versions := {wheel: v for wheel in _WHEELS if (v := _version(wheel))}).get("cuda-bindings"):
         return ""
     # A toolkit that is no wheel is known by its folder.

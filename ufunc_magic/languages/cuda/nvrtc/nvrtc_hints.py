@@ -7,7 +7,7 @@ import re
 from ....compilers import first_advice, header_of
 from .nvrtc_discovery import REMEDY
 
-#: What a cell may use without an include where it is compiled by nvcc or for the host, and where NVRTC has it.
+#: Names that nvcc and host compilers know without an include, and the header that has them for NVRTC.
 _HEADERS: tuple[tuple[str, str], ...] = (
     (r"(?:__)?(?:half|half2|h[a-z]+|__h\w+|float2half\w*|half2float)$|__(?:float|half|double|u?int|u?short)\w*2?half\w*$"
      r"|__half\w+$", "cuda_fp16.h"),
@@ -40,7 +40,7 @@ def _include(header: str) -> str:
 
 
 def unknown(name: str) -> str:
-    """What to do about a name that device code does not know."""
+    """The remedy for a name that device code does not know."""
     standard = header_of(name)
     if header := next((header for pattern, header in _HEADERS if re.match(pattern, name)), ""):
         return _include(header)
@@ -52,7 +52,7 @@ def unknown(name: str) -> str:
 
 
 def unknown_in_std(name: str) -> str:
-    """What to do about a name that device code's ``std`` does not have."""
+    """The remedy for a name that device code's ``std`` lacks."""
     standard = header_of(name)
     if standard in _STANDARD:
         return _include(f"c{standard.removesuffix('.h')}")
@@ -60,7 +60,7 @@ def unknown_in_std(name: str) -> str:
 
 
 def no_header(name: str) -> str:
-    """What to do about a header that is not there."""
+    """The remedy for a missing header."""
     if name.startswith("curand"):
         return "It comes in a wheel of its own: pip install nvidia-curand, for CUDA 12 nvidia-curand-cu12."
     if re.match(r"(?:cuda|cub|thrust|nv|crt)/|cuda_|cooperative_groups|cuComplex|math_constants", name):
@@ -70,7 +70,7 @@ def no_header(name: str) -> str:
     return f"Name the folder of {name} with -I FOLDER."
 
 
-#: What a message speaks of -> what to say of it, unless the name stands in `_INSTEAD`.
+#: Subject of a message -> remedy, unless the name is in `_INSTEAD`.
 _NAMES = (
     (r'identifier "([^"]+)" is undefined', unknown),
     (r'(?:namespace|class) "(?:::)?std" has no (?:actual )?member "([^"]+)"', unknown_in_std),
@@ -98,7 +98,7 @@ _ADVICE: tuple[tuple[str, str, str], ...] = (
 
 
 def advise(message: str, line: str = "") -> str:
-    """What to do about NVRTC's ``message`` on the source ``line``, or ``""`` where only the message can tell."""
+    """The remedy for NVRTC's ``message`` on the source ``line``, or ``""`` if there is none."""
     for pattern, about in _NAMES:
         if match := re.search(pattern, message):
             return _INSTEAD.get(match[1]) or about(match[1])

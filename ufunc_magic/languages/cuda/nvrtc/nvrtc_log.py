@@ -1,7 +1,7 @@
 """NVRTC's log as diagnostics on the lines of the cell.  Pure: text in, values out.
 
-A message is ``file(line): severity #number: words``, with continuation lines behind twelve spaces; then the
-source line behind two spaces and a caret under its place, which counts bytes.
+A message is ``file(line): severity #number: words``, with continuation lines after twelve spaces; then the
+source line after two spaces and a caret under its place, which counts bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BARE = (
     r"(?: #\d+(?:-D)?)?: (?P<words>.*)$"
 )
 _CHATTER = r"The warnings can be suppressed|detected in the compilation of|Compilation terminated|Ptx assembly aborted"
-#: Of a function that has many overloads each one is told why it is not meant.
+#: For a function with many overloads NVRTC reports why each one does not fit.
 _MOST_NOTES = 4
 
 
@@ -57,7 +57,7 @@ def read_log(log: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
 def _blocks(log: str) -> Iterator[list[str]]:
     """The lines of each message."""
     block: list[str] = []
-    # The assembler ends what it reports with a NUL, and puts its errors behind.
+    # The assembler ends what it reports with a NUL, and puts its errors at the end.
     for line in log.replace("\0", "").splitlines():
         if re.search(_CHATTER, line):
             continue
@@ -83,14 +83,14 @@ def _read_block(block: Sequence[str], name: str, lines: Sequence[str]) -> Diagno
     # It says so in two ways, by whether it had folders to search.
     first = match["words"].replace("cannot open source file", "could not open source file")
     words = [first, *(line.strip() for line in block[1 : caret - 1 if caret else 1])]
-    # What the compiler advises here is an option of its own; ours stands in the hint.
+    # The compiler suggests an option of its own here; the hint has ours.
     aside = r", and host (?:functions|variables) are not allowed in JIT mode.*$"
     message = re.sub(aside, "", "; ".join(words).replace(":; ", ": "))
     file = name if match["end"] else match["file"]
     line = len(lines) if match["end"] else int(match["line"])
     shown, column = _place(block, caret, file, line, name, lines)
     option = f"#{match['number']}-D" if match["number"] and severity == "warning" else ""
-    # What is wrong in somebody's header is no advice for the cell, but that a header is missing there.
+    # An error in another header is no advice for the cell, unless a header is missing there.
     theirs = file not in (name, GENERATED) and "open source file" not in message
     hint = "" if severity == "note" or theirs else advise(message, shown)
     return Diagnostic(severity, message, file, line, column, option, shown, hint)
@@ -108,7 +108,7 @@ def _place(block: Sequence[str], caret: int, file: str, line: int, name: str, li
     if file == name and 0 < line <= len(lines):
         text = lines[line - 1]
     if column:
-        # A caret of bytes; where a macro or a cut line is quoted, it may point behind the text.
+        # A caret of bytes; where a macro or a cut line is quoted, it may point past the text.
         column = len(text.encode()[: column - 1].decode(errors="ignore")) + 1
     shown, column = source_line(text, column)
     return shown, column if column <= len(shown) + 1 else 0

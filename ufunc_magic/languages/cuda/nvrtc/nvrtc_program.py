@@ -29,16 +29,16 @@ _ITS_OWN = r"--(?:use_fast_math|fmad|ftz|prec-|maxrregcount|extra-device-vec|dia
 ARCHITECTURE = r"-{1,2}(?:arch|gpu-architecture)=(?:sm|compute)_(\d+)"
 _TABLE = r"\.global \.align \d+ \.b8 __ufm_types\[(?P<size>\d+)\](?: = \{(?P<bytes>[^}]*)\})?;"
 
-#: What NVRTC says of entities of the host's, and says no more with ``-default-device``.
+#: NVRTC's messages about the host's entities; ``-default-device`` silences them.
 _HOST_FUNCTION = "A function without execution space annotations"
 _HOST_VARIABLE = "A namespace scope variable without memory space annotations"
-#: What ``-minimal`` leaves out; a third of a small cell's time goes into declaring it.
+#: Declarations that ``-minimal`` leaves out; a third of a small cell's time goes into declaring it.
 _MORE_THAN_MINIMAL = r"\bcuda[A-Z]\w*|\btex|\bsurf|<<<|#[ \t]*include|\bCUDA_VERSION|\b(?:CU|NV)[A-Z]?\w*"
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """What NVRTC made: the bytes of ``output``, its warnings on the cell's lines, and the symbols of ``entries``."""
+    """The bytes of ``output``, its warnings on the cell's lines, and the symbols of ``entries``."""
 
     code: bytes = field(repr=False)
     output: Output
@@ -214,7 +214,7 @@ def cached(kind: str, source: str, *, arch: str, options: Sequence[str], make: C
     Parameters
     ----------
     kind : str
-        What is made, with a version.
+        The kind of output, with a version.
     source, arch, options
         All that ``make`` depends on, but for headers and the compiler.
     """
@@ -285,10 +285,10 @@ def types(
     source, name, cell, arch, options
         As for `compile`.
     expressions : sequence of str
-        Constant expressions of 0 to 2**32 - 1 behind the cell: ``"__UFM_TYPE(decltype(f(1.0f)))"``,
+        Constant expressions of 0 to 2**32 - 1 after the cell: ``"__UFM_TYPE(decltype(f(1.0f)))"``,
         ``"sizeof(point)"``.
     before : str
-        C++ to stand behind `TYPE_MACRO`'s definition and before the table: templates of the caller's.
+        C++ between `TYPE_MACRO`'s definition and the table: templates of the caller's.
 
     Raises
     ------
