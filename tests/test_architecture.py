@@ -378,6 +378,7 @@ NAMES_IT = {
     "compilers.doctor": "tree-sitter-cuda, whose grammar reads C++",
     "languages.c.c_tree": "tree-sitter-cuda, whose grammar reads C++",
     "cells.operands": "cuda::std::complex",
+    "cells.language": "DeviceTime.kind == 'gpu'",
 }
 
 

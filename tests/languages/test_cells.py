@@ -209,13 +209,13 @@ def test_cell_of_macros_is_preprocessed_once_and_parsed_once(
     source = (
         "#include <math.h>\n#define FN(name, e) double name(double x) { return e; }\n#define my(n) my_##n\n"
         '#ifdef __cplusplus\n#define EXPORT extern "C"\n#else\n#define EXPORT\n#endif\n'
-        "// Half of it.\nFN(half, x - (x) - (x) / -2)\n"
+        "// Half of it.\nFN(half, x - (x) / -2)\n"
         "/* Squares. */\nEXPORT\ndouble my(square)(double x)\n{\n  double s[] = {x};\n"
         "  return s[0] * x;\n}\n"
     )
     cell = c_unit.compile(source, options=Options(), name="In[1]", folder=tmp_path)
     assert [(f.name, f.line, f.doc, f.python) for f in cell.report_data.functions] == [
-        ("half", 10, "Half of it.", "def half(x):\n    return x - x - x / -2\n"),
+        ("half", 10, "Half of it.", "def half(x):\n    return x - x / -2\n"),
         ("my_square", 13, "Squares.", "def my_square(x):\n    s = [x]\n    return s[0] * x\n"),
     ]
     assert (len(runs), len(parsed)) == (1, 1)

@@ -78,17 +78,21 @@ def initializer(text: str, *, cplus: bool = False) -> Node | None:
     return declarator.child_by_field_name("value") if declarator is not None and not root.has_error else None
 
 
-def without_casts_of_variables(code: bytes, *, cplus: bool) -> bytes:
-    """``code`` without the parentheses of ``(x) - (y)``, which the grammar takes for a cast where ``x`` is a variable.
+def parse_readable(code: bytes, *, cplus: bool) -> tuple[bytes, Node]:
+    """The tree of ``code`` and the text that was parsed, in which ``(x) - (y)`` is no cast where ``x`` is a variable.
 
-    Macros make such text, and what follows would be bound too tightly.  A variable is a name that a declarator or an
-    expression has.
+    Macros make such text.  A variable is a name that a declarator or an expression has; its parentheses become spaces,
+    and the text is parsed again.
     """
-    if not _LIKE_CAST.search(code):
-        return code
+    root = tree(code, cplus=cplus)
+    plain = _without_casts_of_variables(code, root) if _LIKE_CAST.search(code) else code
+    return plain, root if plain == code else tree(plain, cplus=cplus)
+
+
+def _without_casts_of_variables(code: bytes, root: Node) -> bytes:
     casts: list[Node] = []
     names: set[bytes] = set()
-    for node in walk(tree(code, cplus=cplus)):
+    for node in walk(root):
         if node.type == "cast_expression":
             described, value = node.child_by_field_name("type"), node.child_by_field_name("value")
             signed = value is not None and value.type in ("unary_expression", "number_literal")

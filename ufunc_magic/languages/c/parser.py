@@ -20,7 +20,7 @@ from tree_sitter import Node
 from ...ir import FunctionIR, Program, find_effects, find_index_bounds, header_constant, is_pure, loop_lines
 from ...model import BodyFacts, Function, Unit
 from . import c_text, declarations, intrinsics, line_markers
-from .c_tree import initializer, one_at_a_time, readable, text_of, tree, walk, without_casts_of_variables
+from .c_tree import initializer, one_at_a_time, parse_readable, readable, text_of, tree, walk
 from .declarations import CText, Declaration, Mark
 from .lowering import lower
 
@@ -155,8 +155,8 @@ def _read_tree(
     macros: Mapping[str, str] = MappingProxyType({}),
     lines: Sequence[int],
 ) -> CText:
-    code = without_casts_of_variables(readable(code), cplus=types.cplus)
-    return CText(code, tree(code, cplus=types.cplus), macros, lines, types, "<tgmath.h>" in typed.includes)
+    code, root = parse_readable(readable(code), cplus=types.cplus)
+    return CText(code, root, macros, lines, types, "<tgmath.h>" in typed.includes)
 
 
 def _read_system_types(system: str, words: Collection[str], *, cplus: bool) -> declarations.DeclaredTypes:
