@@ -52,7 +52,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "languages/c/c_text.py": "the lexer",
         "cells/cell_settings.py": "includes above the first code",
         "compilers/diagnostics.py": "comments above a line that a message names",
-        "notebook/cell_completion.py": "half a line of a cell that is being typed",
+        "notebook/completion.py": "half a line of a cell that is being typed",
         "render/vectorization.py": "comments of a line that is shown",
     },
     "declarator": {
