@@ -19,7 +19,7 @@ from support import run_python
 from ufunc_magic.forms import FormRequest, NotPython, PythonForm, namespace, write_forms
 from ufunc_magic.ir import Program
 from ufunc_magic.languages.cython.cython_search import Searches
-from ufunc_magic.languages.cython.translate import translate
+from ufunc_magic.languages.cython.translate import CythonOptions, translate
 from ufunc_magic.model import Function, Operand, Signature
 
 pytestmark = pytest.mark.cython
@@ -32,8 +32,9 @@ def translated_program(cell: str, cplus: bool, language_level: int) -> Program:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "cell.pyx")
         path.write_text(f"{cell}\n", encoding="utf-8")
-        about: dict[str, Any] = {"cplus": cplus, "language_level": language_level, "searches": Searches("cell")}
-        translated = translate(cell, path=path, module="cell", name="cell", **about)
+        options = CythonOptions(cplus=cplus, language_level=language_level)
+        searches = Searches("cell")
+        translated = translate(cell, path=path, module="cell", name="cell", searches=searches, options=options)
     assert translated.program is not None, translated.notes
     return translated.program
 

@@ -35,6 +35,7 @@ from .math_functions import (
     math_function as math_function,
     vector_functions as vector_functions,
 )
+from .memory_roots import place_roots as place_roots
 from .nodes import (
     NOWHERE as NOWHERE,
     AddressOf as AddressOf,

@@ -18,7 +18,7 @@ from ufunc_magic.ir import BOOL, DOUBLE, INDEX, INT, LONG, OBJECT, CType, Functi
 from ufunc_magic.languages.cython import cython_expressions, cython_lowering
 from ufunc_magic.languages.cython.cython_ctypes import ir_type
 from ufunc_magic.languages.cython.cython_search import Searches
-from ufunc_magic.languages.cython.translate import translate
+from ufunc_magic.languages.cython.translate import CythonOptions, translate
 
 pytestmark = pytest.mark.cython
 
@@ -29,7 +29,9 @@ def program(cell: str, folder: Path, *, cplus: bool = False) -> Program:
     path = folder / "cell.pyx"
     path.write_text(f"{cell}\n", encoding="utf-8")
     searches = Searches("cell", (str(CELLS / "cython"),))
-    translated = translate(cell, path=path, module="cell", name="cell", cplus=cplus, searches=searches)
+    translated = translate(
+        cell, path=path, module="cell", name="cell", options=CythonOptions(cplus=cplus), searches=searches
+    )
     assert translated.notes == ()
     assert translated.program is not None
     return translated.program

@@ -29,7 +29,8 @@ def cloned(source: str, function: str, folder: Path) -> str:
     translated = translate(source, path=folder / "m.pyx", module="m", name="In[1]", searches=Searches("m"))
     defined = nogil_clone.definitions(translated.c, name="In[1]")
     wanted = next(name for name in defined if re.fullmatch(rf"__pyx_f_\w*_{function}", name))
-    return nogil_clone.clones(defined, [wanted], free=translated.free, module="m")[wanted].text
+    functions = translated.functions
+    return nogil_clone.clones(defined, [wanted], functions=functions, free=translated.free)[wanted].text
 
 
 def jumps(text: str) -> bool:

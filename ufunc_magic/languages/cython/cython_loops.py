@@ -8,7 +8,7 @@ their sizes and are made typed memoryviews of.  Pure text and values.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...codegen import INSTRUCTIONS, Instance
@@ -55,7 +55,7 @@ class ModuleLoops:
         return frozenset().union(*(instance.calls for instance in self.instances))
 
 
-def loops(
+def plan_loops(
     functions: Sequence[CyFunction],
     *,
     cloned: Mapping[str, Clone],
@@ -64,7 +64,7 @@ def loops(
     without: Container[str] = (),
     whole: bool = False,
 ) -> ModuleLoops:
-    """Decide what becomes a ufunc, and write what its loops call.
+    """Decide which functions become ufuncs, and write the C that their loops call.
 
     Parameters
     ----------
@@ -76,9 +76,9 @@ def loops(
         The cell, for comments and source.
     options : Options
     without : container of str
-        Functions that are to have no loop: the C compiler has refused it.
+        Functions that are to have no loop, because the C compiler rejects it.
     whole : bool
-        Everything must stand in the module's unit.
+        Everything must be in the module's unit.
 
     Raises
     ------
@@ -89,36 +89,16 @@ def loops(
     looped: list[CyFunction] = []
     parts: list[str] = []
     real: list[str] = []
-    rest: dict[str, NoUfunc] = {}
-    public: list[tuple[TypedFunction, Signature | NoUfunc]] = []
-    for function in functions:
-        if function.name.startswith("_"):
-            continue
-        typed = TypedFunction(function, text, cplus=options.cplus)
-        refused = NoUfunc(function, "has a loop that the C compiler rejects") if function.name in without else None
-        signature = refused or infer(typed, options)
-        public.append((typed, signature))
-        if isinstance(signature, NoUfunc):
-            rest.setdefault(function.name, signature)
-    for typed, signature in public:
+    inferred, rest = _infer_all(functions, text, options, without)
+    for typed, signature in inferred:
         function = typed.function
         # Arrays given to a function of Python's may be meant for the specialisation that has no loop.
-        if isinstance(signature, NoUfunc) or (function.name in rest and function.kind != "cdef"):
+        if function.name in rest and function.kind != "cdef":
             continue
         k = len(instances)
         clone = cloned.get(function.cname)
         called, dims = _with_sizes(signature, k, clone)
-        instances.append(
-            Instance(
-                called,
-                calls=clone.calls | {f"{name}f" for name in clone.calls} if clone else frozenset(),
-                loops=clone.loops if clone else True,
-                leaf=clone is not None and clone.calls <= INSTRUCTIONS,
-                fails=bool(clone and clone.fails),
-                checked="" if clone and not clone.fails else f"__ufm_real_{k}",
-                python=clone is None,
-            )
-        )
+        instances.append(_instance(called, k, clone))
         looped.append(function)
         if clone:
             parts.append(_wrapper(f"__ufm_call_{k}", typed, signature, dims, clone=clone))
@@ -127,9 +107,9 @@ def loops(
     bound = {instance.signature.name for instance in instances}
     arrays = any(p.type.kind == "array" for f in looped for p in f.parameters)
     code = "\n".join([*_clone_texts(cloned), *parts])
-    apart = not (whole or options.cplus or arrays) and _stands_alone(code, cloned.values(), instances)
+    heads = [part.partition("\n{")[0] + ";" for part in real]
+    apart = not (whole or options.cplus or arrays) and _is_independent("\n".join([*heads, code]))
     if apart:
-        heads = [part.partition("\n{")[0] + ";" for part in real]
         code = "\n".join([_PRELUDE, *(h.replace("static inline", _HIDDEN) for h in heads), code])
         real = [part.replace("static inline", _HIDDEN, 1) for part in real]
     else:
@@ -144,6 +124,39 @@ def loops(
     )
 
 
+def _infer_all(
+    functions: Sequence[CyFunction], text: CellText, options: Options, without: Container[str]
+) -> tuple[list[tuple[TypedFunction, Signature]], dict[str, NoUfunc]]:
+    """The functions that can be ufuncs with their signatures, and the others by name."""
+    inferred: list[tuple[TypedFunction, Signature]] = []
+    rest: dict[str, NoUfunc] = {}
+    for function in functions:
+        if function.name.startswith("_"):
+            continue
+        typed = TypedFunction(function, text, cplus=options.cplus)
+        refused = NoUfunc(function, "has a loop that the C compiler rejects") if function.name in without else None
+        signature = refused or infer(typed, options)
+        if isinstance(signature, NoUfunc):
+            rest.setdefault(function.name, signature)
+        else:
+            inferred.append((typed, signature))
+    return inferred, rest
+
+
+def _instance(signature: Signature, k: int, clone: Clone | None) -> Instance:
+    """The loop over a function's clone, or over the function itself, which needs Python."""
+    if clone is None:
+        return Instance(signature, calls=frozenset(), loops=True, checked=f"__ufm_real_{k}", python=True)
+    return Instance(
+        signature,
+        calls=clone.calls | {f"{name}f" for name in clone.calls},
+        loops=clone.loops,
+        leaf=clone.calls <= INSTRUCTIONS,
+        fails=clone.fails,
+        checked=f"__ufm_real_{k}" if clone.fails else "",
+    )
+
+
 _HIDDEN = '__attribute__((__visibility__("hidden")))'
 #: What a clone needs of what stands before it in the module.
 _PRELUDE = """
@@ -153,32 +166,19 @@ typedef __ufm_intp Py_ssize_t;
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 """
-#: Types that mean the same without the module's declarations, and locals of Cython's.
-_C_TYPES = frozenset(
-    "char;signed char;unsigned char;short;unsigned short;int;unsigned int;long;unsigned long;long long;"
-    "unsigned long long;float;double;long double;Py_ssize_t;size_t;_Bool;void".split(";")
-)
+#: Words of C, and variables and labels of Cython's, that mean the same without the module's declarations.
 _C_WORDS = frozenset(
     "if else for while do switch case default break continue goto return sizeof static inline const void int long "
     "short char unsigned signed float double size_t Py_ssize_t _Bool __auto_type likely unlikely".split()
 )
-_LOCAL = re.compile(r"__pyx_(?:v_[A-Za-z_]\w*|t_\d+|r|L\w+|skip_dispatch)")
+_LOCAL = re.compile(r"__pyx_(?:v_[A-Za-z_]\w*|t_\d+|r|L\w+|skip_dispatch)|__ufm_\w+")
+_WORD = re.compile(r"\b[A-Za-z_]\w*")
 
 
-def _is_libm(name: str) -> bool:
-    return is_declared_by(name, "math.h", "stdlib.h")
-
-
-def _stands_alone(text: str, cloned: Iterable[Clone], instances: Sequence[Instance]) -> bool:
-    """Whether ``text`` is C that needs nothing of the module's declarations."""
-    own = {clone.name for clone in cloned}
-    called = set().union(*(clone.calls for clone in cloned))
-    if not all(_is_libm(name) or name.startswith(("__pyx_f_", "__pyx_fuse_")) for name in called):
-        return False
-    types = {o.type for i in instances for o in (*i.signature.inputs, *i.signature.outputs)}
-    words = set(re.findall(r"\b[A-Za-z_]\w*", text)) - _C_WORDS - own
-    known = all(_LOCAL.fullmatch(w) or _is_libm(w) or w.startswith("__ufm_") for w in words)
-    return known and types <= _C_TYPES
+def _is_independent(text: str) -> bool:
+    """Whether ``text``, clones and what calls them, needs nothing of the module's declarations."""
+    words = set(_WORD.findall(text)) - _C_WORDS
+    return all(_LOCAL.fullmatch(word) or is_declared_by(word, "math.h", "stdlib.h") for word in words)
 
 
 def _clone_texts(cloned: Mapping[str, Clone]) -> list[str]:

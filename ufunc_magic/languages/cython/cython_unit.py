@@ -39,12 +39,12 @@ from . import annotate, cython_settings, nogil_clone, pgo, python_headers
 from ._private import clear_function_caches, version as cython_version
 from .cython_frontend import module_name, names_a_cpu
 from .cython_function import CellText, CyFunction, CythonType
-from .cython_loops import ModuleLoops, loops, stays_def
+from .cython_loops import ModuleLoops, plan_loops, stays_def
 from .cython_search import Searches
 from .cython_settings import Settings
 from .signature_inference import NoUfunc
 from .traceback_lines import has_place
-from .translate import Translated, translate
+from .translate import CythonOptions, Translated, translate
 
 _UNKNOWN_C = f"because ufunc_magic does not recognize the C code of Cython {cython_version}"
 #: The first line of what is appended to Cython's C.
@@ -90,12 +90,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     ------
     CompileError, LinkError, SignatureError, ToolchainError, OptionError
     """
-    if not Path(headers := sysconfig.get_path("include"), "Python.h").exists():
-        raise ToolchainError(
-            f"Python ({sys.executable}) has no Python.h in {headers}: a Cython cell cannot be compiled.",
-            remedy="Install python3-dev (Debian, Ubuntu), python3-devel (Fedora), or a Python with headers.",
-        )
-
+    _check_python_headers()
     cell, first = _prepare(source, options=options, name=name, folder=folder)
     known_cpu = cell.options.arch == options.arch or names_a_cpu(source)
     options, settings, tool = cell.options, cell.settings, cell.tool
@@ -107,9 +102,8 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
         fault: CompileError | LinkError | None = None
         while True:
             translated = _translated(cell, without) if without else first
-            notes: list[str] = []
-            if not has_place(translated.c):
-                notes.append(f"tracebacks count the lines without the magic's, {_UNKNOWN_C}")
+            place_note = f"tracebacks count the lines without the magic's, {_UNKNOWN_C}"
+            notes = [] if has_place(translated.c) else [place_note]
             planned = _planned(cell, translated, without, notes)
             notes += translated.notes
             unit = _unit(cell, translated, planned)
@@ -137,12 +131,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
         cause = fault.diagnostics[0].message if fault.diagnostics else fault.message
         notes.append(f"{names} cannot be a ufunc here, because the C compiler rejects its loop: {cause}.")
     code = library.read_bytes()
-    page = ""
-    if translated.annotated:
-        complete = translated.c if options.annotate_fullc else ""
-        annotated = translated.annotated.read_text(encoding="utf-8")
-        with Comfort("the annotated source", notes):
-            page = annotate.read(annotated, name=name, complete=complete).to_json()
+    page = _read_page(translated, cell, notes)
     types = codegen.read_types(code, unit.translation)
     strange = tuple(
         NoUfunc(f, "has an operand or a result of a type that is not a NumPy number type")
@@ -150,10 +139,8 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
         if 255 in numbers and not text.annotation(f.line)
     )
     planned = replace(planned, rest=(*planned.rest, *strange))
-    hidden = [f"{r.function.name} (it {r.reason})" for r in planned.rest if r.function.kind == "cdef"]
-    notes += (
-        [f"only code in the cell can call {', '.join(hidden)}; to call it from Python, write cpdef"] if hidden else []
-    )
+    if hidden := [f"{r.function.name} (it {r.reason})" for r in planned.rest if r.function.kind == "cdef"]:
+        notes.append(f"only code in the cell can call {', '.join(hidden)}; to call it from Python, write cpdef")
     functions = tuple(_entries(planned, types, forms, text, without={n.function.name for n in strange}))
     object_code = ObjectCode(
         code=code,
@@ -182,6 +169,25 @@ def _loop_lines(program: Program | None) -> tuple[int, ...]:
     """The lines of the cell on which loops begin."""
     functions = program.functions.values() if program is not None else ()
     return loop_lines(function for several in functions for function in several)
+
+
+def _check_python_headers() -> None:
+    if not Path(headers := sysconfig.get_path("include"), "Python.h").exists():
+        raise ToolchainError(
+            f"Python ({sys.executable}) has no Python.h in {headers}: a Cython cell cannot be compiled.",
+            remedy="Install python3-dev (Debian, Ubuntu), python3-devel (Fedora), or a Python with headers.",
+        )
+
+
+def _read_page(translated: Translated, cell: _Cell, notes: list[str]) -> str:
+    """Cython's annotated page as JSON, or ``""``."""
+    if translated.annotated is None:
+        return ""
+    complete = translated.c if cell.options.annotate_fullc else ""
+    annotated = translated.annotated.read_text(encoding="utf-8")
+    with Comfort("the annotated source", notes):
+        return annotate.read(annotated, name=cell.name, complete=complete).to_json()
+    return ""
 
 
 def _prepare(source: str, *, options: Options, name: str, folder: Path) -> tuple[_Cell, Translated]:
@@ -256,12 +262,14 @@ def _translated(cell: _Cell, without: frozenset[str]) -> Translated:
         path=path,
         module=cell.module,
         name=cell.name,
-        cplus=cell.options.cplus,
-        language_level=cell.options.language_level or 3,
-        annotate=cell.options.annotate,
-        linenums="-g" in cell.options.compile_args,
-        without=without,
         searches=cell.searches,
+        options=CythonOptions(
+            cplus=cell.options.cplus,
+            language_level=cell.options.language_level or 3,
+            annotate=cell.options.annotate,
+            linenums="-g" in cell.options.compile_args,
+        ),
+        without=without,
     )
 
 
@@ -277,8 +285,8 @@ def _planned(cell: _Cell, translated: Translated, without: frozenset[str], notes
     names = [] if "-g" in options.compile_args else names
     cloned: dict[str, nogil_clone.Clone] = {}
     with Comfort("the loops' freedom from the GIL", notes):
-        cloned = nogil_clone.clones(defined, names, free=translated.free, module=cell.module)
-    return loops(
+        cloned = nogil_clone.clones(defined, names, functions=translated.functions, free=translated.free)
+    return plan_loops(
         translated.functions,
         cloned=cloned,
         text=CellText(cell.source),

@@ -9,10 +9,40 @@ in which every call is known to be harmless is cloned; the rest runs with the GI
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 
+from ...ir import (
+    Assert,
+    Assignment,
+    Binary,
+    Block,
+    Conditional,
+    Constant,
+    Convert,
+    Current,
+    Declare,
+    DynamicStatement,
+    Evaluate,
+    Expression,
+    FunctionCall,
+    FunctionIR,
+    If,
+    Logical,
+    Name,
+    Node,
+    OpaqueStatement,
+    ParallelAssignment,
+    Raise,
+    Return,
+    Symbol,
+    Unary,
+    children,
+    place_roots,
+    walk,
+)
 from ._private import CODE_SECTION, TYPES_SECTION, unknown_cython
+from .cython_function import CyFunction
 
 #: Name of the parameter that a clone sets where it would raise.
 _FAULT = "__ufm_fault"
@@ -175,20 +205,24 @@ def _closing(text: str, start: int) -> int:
 
 
 def clones(
-    defined: Mapping[str, Definition], names: Iterable[str], *, free: frozenset[str], module: str
+    defined: Mapping[str, Definition],
+    names: Iterable[str],
+    *,
+    functions: Iterable[CyFunction],
+    free: frozenset[str],
 ) -> dict[str, Clone]:
-    """A clone of each function of ``names`` that can have one, and of the functions that those call.
+    """Make a clone of each function of ``names`` that can have one, and of the functions that those call.
 
     Parameters
     ----------
     defined : mapping
-        What `definitions` found.
+        The result of `definitions`.
     names : iterable of str
         C names.
+    functions : iterable of CyFunction
+        The functions of the cell.
     free : frozenset of str
         C functions that may be called without the GIL.
-    module : str
-        The module's name: its variables have it in theirs.
 
     Returns
     -------
@@ -197,7 +231,7 @@ def clones(
     """
     cloned: dict[str, Clone] = {}
     refused: set[str] = set()
-    written_to = re.compile(rf"\b__pyx_v_\d+{re.escape(module)}_\w+(?:\.\w+|\[[^\]]*\])*\s*=[^=]")
+    by_name = {function.cname: function for function in functions if function.cname}
 
     def make(name: str, above: tuple[str, ...]) -> bool:
         if name in cloned:
@@ -205,7 +239,12 @@ def clones(
         if name in refused or name in above or name not in defined:
             return False
         clone = _clone(
-            defined[name], lambda other: make(other, (*above, name)), cloned, defined.keys(), free, written_to
+            defined[name],
+            by_name.get(name),
+            lambda other: make(other, (*above, name)),
+            cloned,
+            defined.keys(),
+            free,
         )
         if clone is None:
             refused.add(name)
@@ -220,17 +259,16 @@ def clones(
 
 def _clone(
     definition: Definition,
+    function: CyFunction | None,
     make: Callable[[str], bool],
     cloned: Mapping[str, Clone],
     defined: Set[str],
     free: frozenset[str],
-    written_to: re.Pattern[str],
 ) -> Clone | None:
-    """The clone of one function, or None where it needs Python."""
+    """Make the clone of one function; None where it needs Python."""
     body = _ABS_CHECK.sub(r"\g<call>", _POWER_AGAIN.sub(r"{ \1 }", definition.body))
     body = _with_booleans(_IDLE.sub("", _NO_ASSERT.sub("", body)))
-    # What is gone already, an index into the arguments of an exception, say, is no obstacle.
-    past = _may_go_past(definition, _without_raising(body, past=False))
+    past = _may_go_past(function)
     body = _without_raising(body, past=past)
     parameters = re.sub(r"\bCYTHON_UNUSED\b ?|\bCYTHON_NCP_UNUSED\b ?", "", definition.parameters)
     if _PYTHON.search(body) or "__PYX_ERR" in body or _POINTER_CALL.search(body) or "PyObject" in parameters:
@@ -251,14 +289,14 @@ def _clone(
         body = _renamed_call(body, definition.name, name, fails=fails)
     if fails:
         parameters = f"{parameters}, int *{_FAULT}" if parameters != "void" else f"int *{_FAULT}"
-    inner = re.compile(r"\b(?:for|while) \(")
+    effects = function.effects if function is not None else None
     return Clone(
         name=name,
         text=f"static inline {definition.returns} {name}({parameters})\n{{\n{body}}}\n",
         fails=fails,
         calls=frozenset((called - own).union(*(c.calls for c in callees.values()))),
-        loops=itself or bool(inner.search(body)) or any(c.loops for c in callees.values()),
-        pure=not written_to.search(body) and all(c.pure for c in callees.values()),
+        loops=itself or effects is None or effects.loops or any(c.loops for c in callees.values()),
+        pure=not _stores_to_module(function) and all(c.pure for c in callees.values()),
         size=len(re.findall(r"\w+", body)) + sum(c.size for c in callees.values()),
         recursive=itself,
     )
@@ -346,19 +384,56 @@ def _blocks(body: str, *, past: bool) -> str:
     return "".join([*parts, body[at:]])
 
 
-def _may_go_past(definition: Definition, body: str) -> bool:
+def _may_go_past(function: CyFunction | None) -> bool:
     """Whether the rest may be computed though an exception is due: only plain arithmetic of floating-point numbers.
 
-    Without a jump out of it, a loop over the function can be vectorized.  An index or an integer division
-    that was guarded by the exception must not be reached.
+    Without a jump out of it, a loop over the function can be vectorized.  An index or an integer division that the
+    exception guards must not be reached.
     """
-    if re.search(
-        r"\b(?:for|while|do|switch)\b|\[|->|\(\*|__Pyx_(?:div|mod)_|%|\((?:int|long|short|char|Py_ssize_t|size_t)\)",
-        body,
-    ):
+    if function is None or function.body is None:
         return False
-    types = set(re.findall(r"^[ \t]*([A-Za-z_][\w ]*?) \**__pyx_[vr]_?\w*(?: = [^;]*)?;", body, re.M))
-    parameters = [p.replace("CYTHON_UNUSED ", "") for p in definition.parameters.split(", ")]
-    # What Cython adds to the parameters of a cpdef function.
-    types |= {p.rsplit(" ", 1)[0] for p in parameters if " " in p and p != "int __pyx_skip_dispatch"}
-    return types <= {"double", "float", "long double", "return"}
+    return all(kind.kind == "f" for kind in function.body.returns) and all(map(_is_plain, _not_raised(function.body)))
+
+
+def _not_raised(function: FunctionIR) -> Iterator[Node]:
+    """The nodes of a function without those of exceptions."""
+    waiting: list[Node] = [function.body, *(Name(symbol.type, symbol) for symbol in function.parameters)]
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, Raise | DynamicStatement) or not _is_raise(node):
+            yield node
+            waiting += children(node)
+
+
+def _is_raise(node: Raise | DynamicStatement) -> bool:
+    return isinstance(node, Raise) or node.template.startswith("raise")
+
+
+def _is_plain(node: Node) -> bool:
+    match node:
+        case Name(symbol=symbol) | Declare(symbol=symbol):
+            return symbol.type.kind == "f"
+        case Convert(type=t):
+            return t.kind == "f"
+        case Binary(op=op, type=t):
+            return t.kind in "fb" and op != "%"
+        case FunctionCall(target=target, type=t):
+            return target in ("cell", "library") and t.kind == "f"
+        case Expression():
+            return isinstance(node, Constant | Unary | Logical | Conditional | Assignment | Current)
+    return isinstance(node, Block | If | Evaluate | Return | Assert | ParallelAssignment)
+
+
+def _stores_to_module(function: CyFunction | None) -> bool:
+    """Whether a function changes a variable of the module; one that could not be lowered may."""
+    if function is None or function.body is None:
+        return True
+    for node in walk(function.body.body):
+        symbols: Collection[Symbol | None] = ()
+        if isinstance(node, Assignment):
+            symbols = [root.symbol for root in place_roots(node.place)]
+        elif isinstance(node, OpaqueStatement):
+            symbols = node.writes
+        if any(symbol is not None and symbol.storage == "global" for symbol in symbols):
+            return True
+    return False

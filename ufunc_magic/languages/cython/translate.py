@@ -50,18 +50,29 @@ class Translated:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class CythonOptions:
+    """Options of Cython's own.
+
+    ``annotate``: with the page of which lines call Python.  ``linenums``: with ``#line`` directives, for debug
+    information.
+    """
+
+    cplus: bool = False
+    language_level: int = 3
+    annotate: bool = False
+    linenums: bool = False
+
+
 def translate(
     source: str,
     *,
     path: Path,
     module: str,
     name: str,
-    cplus: bool = False,
-    language_level: int = 3,
-    annotate: bool = False,
-    linenums: bool = False,
-    without: frozenset[str] = frozenset(),
     searches: Searches,
+    options: CythonOptions | None = None,
+    without: frozenset[str] = frozenset(),
 ) -> Translated:
     """Run Cython on the cell that was written to ``path``.
 
@@ -71,44 +82,44 @@ def translate(
         The cell, and its ``.pyx`` file in a private folder, where the C file is written too.
     module, name : str
         The extension module's name; what messages call the cell.
-    annotate, linenums : bool
-        With its page of which lines call Python; with ``#line`` directives, for debug information.
-    without : frozenset of str
-        ``def`` functions that are to have no loop.
     searches : Searches
         Has the folders that Cython searches, and gets the files that it reads.
+    options : CythonOptions
+    without : frozenset of str
+        ``def`` functions that are to have no loop.
 
     Raises
     ------
     CompileError
         With Cython's errors on the cell's lines.
     """
-    c_file = path.with_suffix(".cpp" if cplus else ".c")
+    options = options or CythonOptions()
+    c_file = path.with_suffix(".cpp" if options.cplus else ".c")
+    text = CellText(source)
 
     def attempt(without: frozenset[str]) -> tuple[_Run, cython_errors.Listening]:
-        options = Main.CompilationOptions(
+        cython_options = Main.CompilationOptions(
             Options.default_options,
-            language_level=language_level,
+            language_level=options.language_level,
             output_file=str(c_file),
             include_path=list(searches.folders),
-            cplus=cplus,
-            annotate="default" if annotate else False,
-            emit_linenums=linenums,
+            cplus=options.cplus,
+            annotate="default" if options.annotate else False,
+            emit_linenums=options.linenums,
         )
-        options.configure_language_defaults("pyx")
+        cython_options.configure_language_defaults("pyx")
         desc = Main.FileSourceDescriptor(str(path), name)
-        desc.file_path = name  # what tracebacks say
+        desc.file_path = name  # the file name in tracebacks
         with cython_errors.Listening(path) as listening:
-            context = SearchContext.from_options(options)
+            context = SearchContext.from_options(cython_options)
             context.searches = searches
             compilation = Main.CompilationSource(desc, EncodedString(module), str(path.parent))
-            result = Main.create_default_resultobj(compilation, options)
+            result = Main.create_default_resultobj(compilation, cython_options)
             run = _Run(desc, context, Variants(text, without))
-            stages = Pipeline.create_pyx_pipeline(context, options, result)
+            stages = Pipeline.create_pyx_pipeline(context, cython_options, result)
             Pipeline.run_pipeline(run.stages(stages), compilation)
         return run, listening
 
-    text = CellText(source)
     run, listening = attempt(without)
     if listening.errors and (tried := run.variants.tried):
         # Is the cell right without variants?  Then those are at fault in whose lines the errors are, or else all.
@@ -126,7 +137,7 @@ def translate(
         functions=tuple(_functions(run)),
         free=_free_functions(run),
         diagnostics=cython_errors.warnings(listening.warnings, name=name, cell=source),
-        annotated=page if annotate and page.exists() else None,
+        annotated=page if options.annotate and page.exists() else None,
         program=run.program,
         notes=tuple(run.notes),
     )
