@@ -191,7 +191,7 @@ def test_an_exception_of_a_cells_statement_is_shown_without_our_frames(
 @pytest.mark.cython
 def test_a_cython_that_writes_tracebacks_anew_costs_the_lines_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("Cython", reason="Cython is not installed (extra: cython)")
-    monkeypatch.setattr("ufunc_magic.languages.cython.translate.with_place", lambda c, **_: c)
+    monkeypatch.setattr("ufunc_magic.languages.cython.translate.add_place", lambda c, **_: c)
     build = um.compile_cython("def of_a_new_cython(double x):\n    raise ValueError(x)\n", time=False)
     assert "tracebacks count the lines without the magic's, because ufunc_magic does not recognize" in build.notes[0]
     with pytest.raises(ValueError, match=r"^1\.0$"):

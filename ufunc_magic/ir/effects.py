@@ -60,7 +60,7 @@ Access = Literal["none", "read", "write", "update"]
 
 
 class PointerEffect(NamedTuple):
-    """What happens to the elements behind a parameter; ``"update"``: one is read before it is written.
+    """Accesses to the elements of a pointer parameter; ``"update"``: one is read before it is written.
 
     ``indexed``: it may be more than the first element.  ``escapes``: a copy of the pointer may outlive the call.
     ``as_object``: Python is given the array as an object.
@@ -174,7 +174,7 @@ _Step = tuple[Node, _How] | _Use
 
 @dataclass
 class _Body:
-    """What one pass over a function's body shows; ``watched`` are the parameters of interest."""
+    """The result of one pass over a function's body; ``watched`` are the parameters of interest."""
 
     watched: frozenset[Symbol]
     uses: list[_Use] = field(default_factory=list)
@@ -318,7 +318,7 @@ def _target(body: _Body, node: Expression) -> _Target | None:
 
 
 def _used(body: _Body, target: _Target, how: _How, passed: tuple[FunctionCall, int] | None = None) -> list[_Step]:
-    """Steps that record what happens to a target, and to what its subscripts hold."""
+    """Steps that record the use of a target and of its subscripts."""
     symbol, access = target.symbol, None
     if target.indexed:
         body.indexed.add(symbol)
@@ -479,7 +479,7 @@ _LAST = re.compile(r"([^\W\d][\w$]*)\s*(?:<.*>)?\s*\Z", re.S)
 
 
 def last_name(name: str) -> str:
-    """``f`` of ``f``, ``std::f``, ``object.f`` and ``object->f<T>``; ``""`` of what is computed."""
+    """``f`` of ``f``, ``std::f``, ``object.f`` and ``object->f<T>``; ``""`` of a computed value."""
     if name.isidentifier():
         return name
     match = _LAST.search(name)
@@ -631,7 +631,7 @@ _VISITS: dict[type[Node], Callable[..., list[_Step]]] = {
 
 # --------------------------------------------------------------------------------- functions together
 
-#: What reads and writes its first operand as memory that other threads write, too.
+#: Functions that read and write their first operand as memory that other threads write, too.
 _ATOMIC = re.compile(r"atomic[A-Z]\w*|__(?:nv_)?atomic_\w+|__sync_\w+")
 
 #: Functions of C++'s library that go from one pointer to another, ``sort(x, x + n)``, and of which further ones start
@@ -649,7 +649,7 @@ _OF_ARGUMENTS: tuple[tuple[tuple[Access, ...], str], ...] = (
 )
 RANGES = {name: accesses for accesses, names in _OF_ARGUMENTS for name in names.split()}
 
-#: What library functions do to the pointers that they take: name -> argument -> access.
+#: Effects of library functions on their pointers: name -> argument -> access.
 _LIBRARY: dict[str, dict[int, PointerEffect]] = {
     "memcpy": {0: PointerEffect("write", True), 1: PointerEffect("read", True)},
     "memmove": {0: PointerEffect("write", True), 1: PointerEffect("read", True)},
@@ -658,13 +658,13 @@ _LIBRARY: dict[str, dict[int, PointerEffect]] = {
     "qsort": {0: PointerEffect("update", True)},
     **dict.fromkeys(("sincospi", "sincospif", "__sincos", "__sincosf"), dict.fromkeys((1, 2), PointerEffect("write"))),
     **{n: {at: PointerEffect(a, True) for at, a in enumerate(accesses)} for n, accesses in RANGES.items()},
-    # What these take they do not read as numbers.
+    # These do not read their arguments as numbers.
     **{name: dict.fromkeys(range(32), PointerEffect()) for name in ("printf", "fprintf", "snprintf", "free")},
 }
 
 
 def _library(name: str) -> dict[int, PointerEffect] | None:
-    """What a library function does to the pointers that it takes; None where that is not known."""
+    """The effects of a library function on its pointers; None where they are not known."""
     if name in _LIBRARY:
         return _LIBRARY[name]
     entry = math_function(name)
@@ -678,7 +678,7 @@ _NOBODY = Symbol("", CType("v"))
 def _followed(
     functions: Sequence[FunctionIR], bodies: Sequence[_Body], pure: Callable[[str], bool]
 ) -> list[dict[Symbol, PointerEffect]]:
-    """What happens to every pointer of every function, calls followed."""
+    """Find the effects on every pointer of every function, calls included."""
     by_name: dict[str, list[int]] = {}
     for index, function in enumerate(functions):
         by_name.setdefault(function.name, []).append(index)
@@ -715,7 +715,7 @@ def _joined(first: PointerEffect, second: PointerEffect) -> PointerEffect:
 
 
 def _then(first: Access, second: Access) -> Access:
-    """What two accesses are together: elements that were written first are not read from the caller."""
+    """Join two accesses: elements that were written first are not read from the caller."""
     if first == "none" or (first == "read" and second == "none"):
         return second if first == "none" else first
     return "update" if first == "read" and second != "read" else first

@@ -27,10 +27,10 @@ def cloned(source: str, function: str, folder: Path) -> str:
     """The C of the clone of a function of ``source``."""
     (folder / "m.pyx").write_text(source)
     translated = translate(source, path=folder / "m.pyx", module="m", name="In[1]", searches=Searches("m"))
-    defined = nogil_clone.definitions(translated.c, name="In[1]")
+    defined = nogil_clone.find_definitions(translated.c, name="In[1]")
     wanted = next(name for name in defined if re.fullmatch(rf"__pyx_f_\w*_{function}", name))
     functions = translated.functions
-    return nogil_clone.clones(defined, [wanted], functions=functions, free=translated.free)[wanted].text
+    return nogil_clone.make_clones(defined, [wanted], functions=functions, free=translated.free)[wanted].text
 
 
 def jumps(text: str) -> bool:

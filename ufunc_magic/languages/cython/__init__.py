@@ -4,7 +4,7 @@ In goes a cell's text; out comes a `CompiledCell` whose code is an extension mod
 exception clauses) is read from its symbol table, not guessed from the text.
 
 =====================  ================================================================================
-`cython_language`      what other rooms ask of the language
+`cython_language`      the language as other rooms see it
 `cython_frontend`      the key of a cell; imports no Cython
 `cython_settings`      comment lines and options to flags of the C compiler and the linker; LibTorch
 `cython_search`        .pxd and .pxi files that Cython reads for a cell
@@ -17,11 +17,11 @@ exception clauses) is read from its symbol table, not guessed from the text.
 `cython_expressions`   its expressions
 `cython_ctypes`        its types
 `cython_function`      a function as values: its types, its parameters, the text around it
-`signature_inference`  what a function can be: a ufunc with which operands, or why not
+`signature_inference`  the ufunc that a function can be, or why it can be none
 `nogil_clone`          clones of its C functions that need no Python
 `cython_loops`         the C between the loops and the functions
-`cython_errors`        what Cython says, on the cell's lines
-`cython_hints`         what it means, and what to do
+`cython_errors`        Cython's messages, on the cell's lines
+`cython_hints`         advice on these messages
 `pgo`                  compiling with a profile
 `annotate`             the view of ``--annotate``
 `_private`             every private name of Cython's, with the versions tried

@@ -1,7 +1,7 @@
 """Cython's private names, all in one place.  Tried with Cython 3.1, 3.2 and 3.3.
 
 Cython promises none of them.  Where one is gone, or Cython is absent or too old, importing this file is a
-`ToolchainError` that says so: no Cython cell can be compiled then, and everything else goes on working.
+`ToolchainError`: no Cython cell can be compiled then, and everything else goes on working.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from ...model import ToolchainError
 
 
-def unknown_cython(what: object) -> ToolchainError:
+def describe_unknown_cython(what: object) -> ToolchainError:
     """The error of a Cython whose insides are not those that this package knows."""
     return ToolchainError(
         f"Cython cells need Cython 3.1 to 3.3: {what}.",
@@ -42,10 +42,10 @@ try:
         find_root_package_dir as find_root_package_dir,
     )
 except ImportError as error:
-    raise unknown_cython(error) from error
+    raise describe_unknown_cython(error) from error
 
 if tuple(map(int, version.split(".")[:2])) < (3, 1):
-    raise unknown_cython(f"{version} is installed")
+    raise describe_unknown_cython(f"{version} is installed")
 
 _USED: dict[Any, str] = {
     Errors: "threadlocal init_thread CompileError CompilerCrash",
@@ -59,12 +59,12 @@ _USED: dict[Any, str] = {
 for _module, _names in _USED.items():
     for _name in _names.split():
         if not hasattr(_module, _name):
-            raise unknown_cython(f"{_module.__name__} has no {_name}")
+            raise describe_unknown_cython(f"{_module.__name__} has no {_name}")
 
 #: The folder of the .pxd files that come with Cython.
 standard_include_path: str = Main.standard_include_path
 #: Names of directives, ``boundscheck`` and the like.
 DIRECTIVES: tuple[str, ...] = tuple(Options._directive_defaults)
-#: Between these comments of its C stands what was made of the cell's functions.
+#: The functions of the cell are between these comments of Cython's C.
 CODE_SECTION = "/* #### Code section: module_code ### */"
 TYPES_SECTION = "/* #### Code section: module_exttypes ### */"

@@ -1,4 +1,4 @@
-"""Cython's annotated view of a cell as a value: which lines call Python, and the C behind each.
+"""Cython's annotated view of a cell as a value: which lines call Python, and the C of each.
 
 Read from the page that Cython writes, and shown without its style sheet and scripts, which JupyterLab 4 drops
 (https://github.com/cython/cython/issues/7319).  Imports no Cython, so that a cell found in the cache can show
@@ -19,8 +19,8 @@ _LINE = re.compile(r"[^\d\n]?(\d+): ?(.*)", re.DOTALL)
 _SPAN = re.compile(r"<span class='(\w+)'>(.*?)</span>", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
 
-# Tints over the theme's own background, and no text colour: readable in light and dark.  What a tint says is
-# also said in bold or italics, or by a number.
+# Tints over the theme's own background, and no text colour: readable in light and dark.  Bold, italics
+# or a number repeat the information of each tint.
 _FACE = (
     "font-family:var(--jp-code-font-family,ui-monospace,monospace);"
     "font-size:var(--jp-code-font-size,13px);line-height:1.45;color:inherit"
@@ -52,7 +52,7 @@ class AnnotatedLine:
     score : int
         Cython's weight for its dealings with Python; 0 is plain C.
     pieces : tuple of (kind, text)
-        The C made of it, with what each piece does as Cython names it (``"py_c_api"``, ``"error_goto"``, ... or
+        Its C, each piece with the name that Cython gives to its purpose (``"py_c_api"``, ``"error_goto"``, ... or
         ``""``); empty for none.
     """
 
@@ -101,14 +101,19 @@ class Annotated:
     def to_text(self) -> str:
         """A line of text for each line of the cell: number, calls of Python, source."""
         title = f"{self.name}: " if self.name else ""
-        return "\n".join([title + self.summary, _row("line", "calls", " source"), *map(_text, self.lines)])
+        return "\n".join(
+            [title + self.summary, _format_row("line", "calls", " source"), *map(_format_text, self.lines)]
+        )
 
     def to_html(self) -> str:
         """One fragment with inline styles only; a line's C is folded under it."""
         title = f"<strong>{html.escape(self.name)}</strong>: " if self.name else ""
-        rows = [f'<div style="{_ROW};opacity:.75">{_row("line", "calls", " source")}</div>', *map(_html, self.lines)]
+        rows = [
+            f'<div style="{_ROW};opacity:.75">{_format_row("line", "calls", " source")}</div>',
+            *map(_format_html, self.lines),
+        ]
         if self.complete:
-            rows.append(_folded("Complete cythonized code", "", html.escape(self.complete)))
+            rows.append(_fold("Complete cythonized code", "", html.escape(self.complete)))
         return (
             f'<div style="overflow-x:auto;{_FACE}">'
             f'<div style="padding:.2em .4em">{title}{html.escape(self.summary)} Click a line to see its C code: '
@@ -125,7 +130,7 @@ class Annotated:
 
     @classmethod
     def from_json(cls, text: str) -> Annotated:
-        """Read what `to_json` wrote."""
+        """Read the text of `to_json`."""
         fields = json.loads(text)
         rows = (AnnotatedLine(a, b, c, tuple((k, t) for k, t in pieces)) for a, b, c, pieces in fields["lines"])
         return cls(tuple(rows), fields["name"], fields["complete"])
@@ -137,27 +142,27 @@ class Annotated:
         return self.to_html()
 
 
-def _row(number: object, calls: object, source: str) -> str:
+def _format_row(number: object, calls: object, source: str) -> str:
     return f"{number:>4} {calls:>5} {source}".rstrip()
 
 
-def _text(line: AnnotatedLine) -> str:
+def _format_text(line: AnnotatedLine) -> str:
     # A line that became C without a call of Python has a 0, one that became nothing has no figure.
-    return _row(line.number, line.calls if line.pieces else "", f" {line.source}")
+    return _format_row(line.number, line.calls if line.pieces else "", f" {line.source}")
 
 
-def _html(line: AnnotatedLine) -> str:
-    row = html.escape(_text(line))
+def _format_html(line: AnnotatedLine) -> str:
+    row = html.escape(_format_text(line))
     if not line.pieces:
         return f'<div style="{_ROW}">{row}</div>'
     # Cython's scores run from 1 to hundreds: the tint rises fast at first.
     depth = _DEEPEST * (1 - 1 / (1 + line.score / 10))
     tint = f"background:rgba(255,190,0,{depth:.2f})" if line.score else ""
     pieces = ((_STYLES.get(kind), html.escape(text)) for kind, text in line.pieces)
-    return _folded(row, tint, "".join(f'<span style="{style}">{c}</span>' if style else c for style, c in pieces))
+    return _fold(row, tint, "".join(f'<span style="{style}">{c}</span>' if style else c for style, c in pieces))
 
 
-def _folded(summary: str, tint: str, code: str) -> str:
+def _fold(summary: str, tint: str, code: str) -> str:
     style = f"display:list-item;list-style-position:outside;cursor:pointer;{_ROW};{tint}".rstrip(";")
     return (
         f'<details style="margin:0"><summary style="{style}">{summary}</summary>'
@@ -189,7 +194,7 @@ def read(page: str, *, name: str = "", complete: str = "") -> Annotated:
     lines: list[AnnotatedLine] = []
     for _, kind, score, body in _PRE.findall(page):
         if kind == "code" and lines:
-            lines[-1] = replace(lines[-1], pieces=_pieces(body))
+            lines[-1] = replace(lines[-1], pieces=_find_pieces(body))
         elif text := _LINE.fullmatch(html.unescape(_TAG.sub("", body))):
             lines.append(AnnotatedLine(int(text[1]), text[2], int(score)))
     if not lines:
@@ -200,9 +205,9 @@ def read(page: str, *, name: str = "", complete: str = "") -> Annotated:
     return Annotated(tuple(lines), name, complete)
 
 
-def _pieces(body: str) -> tuple[tuple[str, str], ...]:
-    parts = _SPAN.split(body)  # between two pieces of a kind stand that kind, its text and the text behind it
+def _find_pieces(body: str) -> tuple[tuple[str, str], ...]:
+    parts = _SPAN.split(body)  # a kind, its text and the text after it alternate
     pieces = [("", parts[0])]
-    for kind, text, behind in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
-        pieces += [(kind, text), ("", behind)]
+    for kind, text, after in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+        pieces += [(kind, text), ("", after)]
     return tuple((kind, html.unescape(text)) for kind, text in pieces if text)

@@ -1,8 +1,8 @@
 """Each ``def`` of numbers once more as a ``cdef``, so that its loop makes no Python objects.
 
-The variants stand at the end of the module, so that Cython has analysed the originals when it comes to them: what the
-``return`` statements of an original give is then known, and the variant returns that.  One that would return no number
-is taken out of the tree again, and so is one whose body Cython refuses in a ``cdef``: no variant may cost a cell.
+The variants are at the end of the module, so that Cython has analysed the originals before them: the types of an
+original's ``return`` statements are known then, and the variant returns their common type.  A variant that would return
+no number is removed from the tree, and so is one whose body Cython rejects in a ``cdef``: no variant may cost a cell.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ._private import (
 )
 from .cython_function import CellText
 
-#: What the ``cdef`` variant of a ``def`` function is called, before its name.
+#: Prefix of the name of a ``def`` function's ``cdef`` variant.
 PREFIX = "__ufm_def_"
 
 
@@ -37,8 +37,7 @@ def bare(kind: Any) -> Any:
 
 
 def plain_name(entry: Any) -> str:
-    """What the cell calls a function: specialisations are called mean[double], and by Cython 3.1 and 3.2
-    __pyx_fuse_1mean."""
+    """The cell's name of a function.  Cython calls specialisations mean[double], or __pyx_fuse_1mean (3.1, 3.2)."""
     return re.sub(r"^__pyx_fuse_(?:\d+_)*\d+|\[.*", "", str(entry.name))
 
 
@@ -61,7 +60,7 @@ class Variants:
     tried : set of str
         Functions that a variant was written of.
     declared : set of str
-        Of those, the ``cpdef`` ones, which say themselves what they return.
+        The ``cpdef`` functions among them, which declare their result.
     """
 
     text: CellText
@@ -71,7 +70,7 @@ class Variants:
     declared: set[str] = field(default_factory=set)
 
     def add(self, tree: Any) -> Any:
-        """A stage of Cython's pipeline, behind the parser."""
+        """Add the variants to the tree: a stage of Cython's pipeline, after the parser."""
         if not isinstance(tree.body, Nodes.StatListNode):  # a module of one statement
             tree.body = Nodes.StatListNode(tree.body.pos, stats=[tree.body])
         last = {}
@@ -88,23 +87,23 @@ class Variants:
             if name in self.without:
                 continue
             if isinstance(node, Nodes.CFuncDefNode):
-                tree.body.stats.append(_cpdef_variant(node, name))
+                tree.body.stats.append(_write_cpdef_variant(node, name))
                 self.declared.add(name)
-            elif _ccall(node) and any(arg.default for arg in node.args):
-                tree.body.stats.append(_ccall_variant(node))
+            elif _find_ccall(node) and any(arg.default for arg in node.args):
+                tree.body.stats.append(_write_ccall_variant(node))
                 self.declared.add(name)
             elif _is_numeric_def(node, arrays=arrays):
-                tree.body.stats.append(_variant(node))
+                tree.body.stats.append(_write_variant(node))
             else:
                 continue
             self.tried.add(name)
         return tree
 
     def returned(self, node: Any) -> Any:
-        """The type of what an analysed ``def`` returns where that is a C number; void, or None."""
+        """The C number type that an analysed ``def`` returns; void, or None."""
         if not all(is_number(arg.type) or arg.type.is_memoryviewslice for arg in node.args):
             return None
-        types = _return_types(node)
+        types = _find_return_types(node)
         if not types:
             return PyrexTypes.c_void_type if self.text.annotation(node.pos[1]) else None
         if None in types or not node.body.is_terminator:
@@ -126,25 +125,25 @@ class Analysis(AnalyseExpressionsTransform):  # type: ignore[misc, unused-ignore
         if not (isinstance(node, Nodes.CFuncDefNode) and name.startswith(PREFIX)):
             node = super().visit_FuncDefNode(node)
             if isinstance(node, Nodes.DefNode):
-                self._originals[name, _chosen_types(node)] = node
+                self._originals[name, _find_chosen_types(node)] = node
             return node
-        original = self._originals.get((name.removeprefix(PREFIX), _chosen_types(node)))
+        original = self._originals.get((name.removeprefix(PREFIX), _find_chosen_types(node)))
         declared = name.removeprefix(PREFIX) in self._variants.declared
         returns = self._variants.returned(original) if original is not None and not declared else None
         if returns is None and not declared:
-            return _forgotten(node)
-        # Tracebacks, and what is said of an exception that noexcept drops, name the function as the cell does.
+            return _forget(node)
+        # Tracebacks and warnings about exceptions that noexcept drops use the cell's name of the function.
         node.entry.qualified_name = EncodedString(node.entry.qualified_name.replace(PREFIX, ""))
         with Errors.local_errors(ignore=True) as errors:
             if not declared:
                 _retype(node, returns)
                 _keep_powers(node)
             node = super().visit_FuncDefNode(node)
-        return _forgotten(node) if errors else node
+        return _forget(node) if errors else node
 
 
-def _chosen_types(node: Any) -> tuple[str, ...]:
-    """What the fused types stand for in one specialisation of a function."""
+def _find_chosen_types(node: Any) -> tuple[str, ...]:
+    """The types chosen for the fused ones in one specialisation of a function."""
     return tuple(map(str, (getattr(node.local_scope, "fused_to_specific", None) or {}).values()))
 
 
@@ -158,13 +157,13 @@ def _keep_powers(node: Any) -> None:
 
 def _retype(node: Any, returns: Any) -> None:
     """Have a variant return another type, with the error value that Cython gives functions of that type."""
-    _, function = _declarator(node.pos, "", []).analyse(returns, node.entry.scope)
+    _, function = _write_declarator(node.pos, "", []).analyse(returns, node.entry.scope)
     node.return_type = node.local_scope.return_type = returns
     for kind in (node.type, node.entry.type):
         kind.return_type, kind.exception_value = returns, function.exception_value
 
 
-def _forgotten(*nodes: Any) -> None:
+def _forget(*nodes: Any) -> None:
     """Take functions out of the module's scope; None takes them out of the tree."""
     for node in nodes:
         scope, entry = node.entry.scope, node.entry
@@ -173,8 +172,8 @@ def _forgotten(*nodes: Any) -> None:
             del scope.entries[name]
 
 
-def _variant(node: Any) -> Any:
-    """The ``cdef`` of a ``def``, which may raise; of double, until it is known what the ``def`` returns.
+def _write_variant(node: Any) -> Any:
+    """The ``cdef`` of a ``def``, which may raise; it returns double until the type of the ``def``'s result is known.
 
     Not by ``as_cfunction``, which in Cython 3.1 and 3.2 wants to know all types of the parameters already.
     """
@@ -186,7 +185,7 @@ def _variant(node: Any) -> Any:
         node.pos,
         modifiers=[],
         base_type=Nodes.CAnalysedBaseTypeNode(node.pos, type=PyrexTypes.c_double_type),
-        declarator=_declarator(node.pos, PREFIX + node.name, node.args),
+        declarator=_write_declarator(node.pos, PREFIX + node.name, node.args),
         body=node.body,
         doc=None,
         decorators=node.decorators,
@@ -207,7 +206,7 @@ def _has_defaults(node: Any) -> bool:
     return bool(node.overridable and plain and any(arg.default for arg in function.args))
 
 
-def _cpdef_variant(node: Any, name: str) -> Any:
+def _write_cpdef_variant(node: Any, name: str) -> Any:
     """The ``cdef`` of a ``cpdef`` with default values, without those."""
     node = copy.deepcopy(node)
     node.declarator.base = Nodes.CNameDeclaratorNode(node.pos, name=EncodedString(PREFIX + name), cname=None)
@@ -216,17 +215,17 @@ def _cpdef_variant(node: Any, name: str) -> Any:
     return node
 
 
-def _ccall(node: Any) -> Any:
+def _find_ccall(node: Any) -> Any:
     """The ``@cython.ccall`` of a function, which makes it a ``cpdef``."""
     marks = (decorator.decorator for decorator in node.decorators or ())
     return next((mark for mark in marks if getattr(mark, "attribute", "") == "ccall" and _is_of_cython(mark)), None)
 
 
-def _ccall_variant(node: Any) -> Any:
+def _write_ccall_variant(node: Any) -> Any:
     """The same of a function with ``@cython.ccall``: Cython turns it into a ``cdef`` itself."""
     node = copy.deepcopy(node)
     node.name, node.doc = EncodedString(PREFIX + node.name), None
-    _ccall(node).attribute = EncodedString("cfunc")
+    _find_ccall(node).attribute = EncodedString("cfunc")
     _drop_defaults(node.args)
     return node
 
@@ -236,8 +235,8 @@ def _drop_defaults(args: list[Any]) -> None:
         arg.default = None
 
 
-def _declarator(pos: Any, name: str, args: list[Any]) -> Any:
-    """Of a function that may raise."""
+def _write_declarator(pos: Any, name: str, args: list[Any]) -> Any:
+    """The declarator of a function that may raise."""
     return Nodes.CFuncDeclaratorNode(
         pos,
         base=Nodes.CNameDeclaratorNode(pos, name=EncodedString(name), cname=None),
@@ -277,7 +276,7 @@ def _is_annotated(arg: Any) -> bool:
 
 
 def _is_directive(decorator: Any) -> bool:
-    """``@cython.boundscheck(False)`` and its like, which change how a function is compiled and not what it is."""
+    """``@cython.boundscheck(False)`` and its like, which change the compilation of a function only."""
     if isinstance(decorator, ExprNodes.SimpleCallNode):
         decorator = decorator.function
     other = ("cfunc", "ccall", "ufunc", "returns", "locals", "exceptval")
@@ -289,7 +288,7 @@ def _is_of_cython(node: Any) -> bool:
 
 
 def walk(node: Any, closed: tuple[type, ...] = ()) -> Iterator[Any]:
-    """A node and all below it, but not what is below nodes of the types ``closed``."""
+    """Yield a node and all nodes below it, without descending into nodes of the types ``closed``."""
     yield node
     if isinstance(node, closed):
         return
@@ -299,28 +298,28 @@ def walk(node: Any, closed: tuple[type, ...] = ()) -> Iterator[Any]:
             yield from walk(each, closed)
 
 
-def _return_types(function: Any) -> list[Any]:
-    """Types of the values that a function returns; None among them stands for what is no C number."""
+def _find_return_types(function: Any) -> list[Any]:
+    """Types of the values that a function returns; None for a type that is no C number."""
     types: list[Any] = []
-    # What an inner function returns is its own.
+    # Results of inner functions do not count.
     for node in walk(function.body, (Nodes.FuncDefNode, ExprNodes.LambdaNode, ExprNodes.GeneratorExpressionNode)):
         if isinstance(node, ExprNodes.YieldExprNode):
             types.append(None)
         if isinstance(node, Nodes.ReturnStatNode):
-            types += _value_types(node.value)
+            types += _find_value_types(node.value)
     return types
 
 
-def _value_types(value: Any) -> list[Any]:
+def _find_value_types(value: Any) -> list[Any]:
     """The types of a value; several where it depends on a condition, or is one of those of ``and`` or ``or``."""
     while isinstance(value, ExprNodes.CoerceToTempNode | ExprNodes.TypecastNode) and value.type.is_pyobject:
         value = getattr(value, "arg", None) or value.operand
     if isinstance(value, ExprNodes.CondExprNode) and value.type.is_pyobject:
-        return [*_value_types(value.true_val), *_value_types(value.false_val)]
+        return [*_find_value_types(value.true_val), *_find_value_types(value.false_val)]
     if isinstance(value, ExprNodes.BoolBinopNode):
-        return [*_value_types(value.operand1), *_value_types(value.operand2)]
+        return [*_find_value_types(value.operand1), *_find_value_types(value.operand2)]
     if isinstance(value, ExprNodes.BoolBinopResultNode):
-        return _value_types(value.value)
+        return _find_value_types(value.value)
     kind = value.arg.type if isinstance(value, ExprNodes.CoerceToPyTypeNode) else None
     if kind is not None:
         kind = bare(kind)
@@ -335,7 +334,7 @@ def _value_types(value: Any) -> list[Any]:
     return [kind if kind is not None and is_number(kind) else None]
 
 
-def definitions(tree: Any) -> dict[str, Any]:
+def find_defs(tree: Any) -> dict[str, Any]:
     """The module's def functions by name, after the analysis."""
     closed = (Nodes.FuncDefNode, FusedCFuncDefNode, Nodes.ClassDefNode, ExprNodes.LambdaNode)
     definitions = {}

@@ -1,4 +1,4 @@
-"""Cython's own types as the IR's: what its analysis says of a node, an entry or a function."""
+"""Cython's types, of analysed nodes, entries and functions, as the IR's."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ def ir_type(kind: Any, around: frozenset[str] = frozenset()) -> CType:
     if kind.is_void:
         return VOID
     if kind.is_pyobject:
-        # An instance of an extension type of the cell has fields; what Python made, attributes.
+        # An instance of an extension type of the cell has fields; another object has attributes.
         return CType("?", name=str(kind)) if kind.is_extension_type and not kind.is_external else OBJECT
     if kind.is_array:
         return array_of(ir_type(kind.base_type, around), (kind.size if isinstance(kind.size, int) else None,))
     if kind.is_ptr:
-        return _FUNCTION if kind.base_type.is_cfunction else _pointer(ir_type(kind.base_type, around))
+        return _FUNCTION if kind.base_type.is_cfunction else _point_to(ir_type(kind.base_type, around))
     if getattr(kind, "is_ctuple", False):
         return CType("t", fields=tuple((f"f{n}", ir_type(of)) for n, of in enumerate(kind.components)))
     if kind.is_struct_or_union and str(kind) not in around and not getattr(kind, "is_union", kind.kind == "union"):
         members = getattr(kind.scope, "var_entries", None) or ()
         inner = around | {str(kind)}
         return CType("V", fields=tuple((str(e.name), ir_type(e.type, inner)) for e in members), name=str(kind))
-    return _number(kind) or CType("?", name=str(kind))
+    return _read_number(kind) or CType("?", name=str(kind))
 
 
-def _pointer(to: CType) -> CType:
+def _point_to(to: CType) -> CType:
     return CType("a", of=replace(to, name="*") if to.kind == "a" and to.length is None else to)
 
 
-def _number(kind: Any) -> CType | None:
+def _read_number(kind: Any) -> CType | None:
     if kind is PyrexTypes.c_bint_type:
         return BOOL
     if kind.is_enum:

@@ -1,7 +1,7 @@
-"""What Cython says about a cell: heard while its pipeline runs in this thread, and put into words on the cell's lines.
+"""Cython's messages about a cell: collected while its pipeline runs in this thread, and put on the cell's lines.
 
-Cython keeps the state of its reports by thread.  `Listening` puts its own lists there and gives the thread
-what it had, so that a ``%%cython`` of the user's is not disturbed and not a word is printed.
+Cython keeps the state of its reports by thread.  `Listening` puts its own lists there and restores the thread's state
+afterwards, so that it disturbs no ``%%cython`` of the user's and prints nothing.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from ...model import CompileError, Diagnostic, UfuncMagicError
 from ._private import Errors, watermark
 from .cython_hints import read
 
-#: Before an error's position stand a title and, between two rules, lines of source and a caret.
+#: An error begins with a title and, between two rules, lines of source and a caret; its position follows.
 _MESSAGE = re.compile(
     r"\s*(?:Error compiling Cython file:\n-{60}\n(?P<quote>(?s:.*?))(?:\n *\^|\[unprintable code\])\n-{60}\s+)?"
     r"(?:(?P<kind>warning|note|performance hint): )?"
     r"(?:(?P<file>[^\n]+?):(?P<line>\d+):(?P<column>\d+): )?(?P<message>(?s:.*))"
 )
 
-#: The option of an error that stands for a fault of Cython's own.
+#: The option of an error that is a fault of Cython's own.
 _CRASH = "crash"
 
 
 class Listening:
     """Cython's errors and warnings in this thread, from here to the end of the ``with``.
 
-    An exception is heard as a fault of Cython's own, and goes no further: look at `errors` after the block.
+    An exception counts as a fault of Cython's own, and goes no further: look at `errors` after the block.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Listening:
 
     Notes
     -----
-    ``Context.setup_errors`` (called by ``Main.compile`` and ``Main.run_pipeline``) starts reports anew and
+    ``Context.setup_errors`` (called by ``Main.compile`` and ``Main.run_pipeline``) resets the reports and
     would end the listening: run the pipeline with ``Pipeline.run_pipeline``.
     """
 
@@ -63,7 +63,7 @@ class Listening:
         Errors.init_thread()
         # Errors raised while a list is on this stack are appended to it, and are not written.
         state["cython_errors_stack"] = [self]
-        # All else is written, as text, to what is taken for a listing file.
+        # Cython writes everything else as text to this object, its listing file.
         state["cython_errors_listing_file"] = self
         state["cython_errors_echo_file"] = None
         return self
@@ -78,7 +78,7 @@ class Listening:
         return True
 
     def append(self, error: Any) -> None:
-        """What Cython does with an error that it holds back: it counts as reported."""
+        """Take an error that Cython holds back: it counts as reported."""
         if not error.reported:
             error.reported = True
             # The pipeline stops between two steps where this is not 0.
@@ -86,7 +86,7 @@ class Listening:
             self.write(str(error))
 
     def write(self, text: str) -> None:
-        """Note what Cython would have printed."""
+        """Note a message that Cython would have printed."""
         parts = _MESSAGE.fullmatch(text)
         assert parts
         severity: Literal["error", "warning", "note"] = "error"
@@ -119,18 +119,18 @@ def compile_error(errors: Iterable[Diagnostic], *, name: str, cell: str) -> Comp
     Returns
     -------
     CompileError
-        One diagnostic for each cause: what only follows from another error is left out.
+        One diagnostic for each cause, without errors that only follow from another one.
     """
     complaints = list(errors)
-    causes = _causes(complaints)
-    diagnostics = list(dict.fromkeys(_diagnostic(cause, name, cell) for cause in causes))
+    causes = _find_causes(complaints)
+    diagnostics = list(dict.fromkeys(_write_diagnostic(cause, name, cell) for cause in causes))
     what = "Cython itself crashes on it" if all(c.option for c in causes) else counted(diagnostics)
     output = "\n".join(f"{c.file or name}:{c.line}:{c.column}: {c.message}" for c in complaints)
     return CompileError(f"{name} does not compile: {what}.", diagnostics=shorten(diagnostics), output=output)
 
 
 def warnings(complaints: Iterable[Diagnostic], *, name: str, cell: str) -> tuple[Diagnostic, ...]:
-    """Cython's warnings about the cell and the user's own files, each said once.
+    """Cython's warnings about the cell and the user's own files, each once.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def warnings(complaints: Iterable[Diagnostic], *, name: str, cell: str) -> tuple
             continue
         message, _, solutions = complaint.message.partition("\nPossible solutions:\n")
         hint = " Or: ".join(re.sub(r"^\d+\. ", "", s.strip()) for s in solutions.splitlines() if s.strip())
-        diagnostic = _diagnostic(replace(complaint, message=message), name, cell)
+        diagnostic = _write_diagnostic(replace(complaint, message=message), name, cell)
         by_message.setdefault(message, replace(diagnostic, severity="warning", hint=hint or diagnostic.hint))
     return shorten(tuple(by_message.values()))
 
@@ -169,11 +169,11 @@ _FOLLOWS = re.compile(
 )
 
 
-def _causes(complaints: Sequence[Diagnostic]) -> list[Diagnostic]:
+def _find_causes(complaints: Sequence[Diagnostic]) -> list[Diagnostic]:
     """One complaint for each cause, in the order of the cell's lines."""
     errors = [c for c in complaints if not c.option] or list(complaints[:1])
     errors = [c for c in errors if not _FOLLOWS.search(c.message)] or errors
-    # Of what a failed cimport would have bound, Cython knows nothing.
+    # Cython does not know the names that a failed cimport would have bound.
     errors = [c for c in errors if c.message.endswith(".pxd' not found")] or errors
     causes: dict[tuple[object, ...], Diagnostic] = {}
     for complaint in errors:
@@ -182,13 +182,13 @@ def _causes(complaints: Sequence[Diagnostic]) -> list[Diagnostic]:
             cause = ("name", named[named.lastindex or 0])
         elif _GIL.search(complaint.message):
             cause = ("gil", complaint.file, complaint.line)
-        # "Calling g" says more than the other messages about the same line.
+        # "Calling g" is more precise than the other messages about the same line.
         if cause not in causes or (cause[0] == "gil" and complaint.message.startswith("Calling")):
             causes[cause] = complaint
     return sorted(causes.values(), key=lambda cause: (cause.file, cause.line, cause.column))
 
 
-def _diagnostic(complaint: Diagnostic, name: str, cell: str) -> Diagnostic:
+def _write_diagnostic(complaint: Diagnostic, name: str, cell: str) -> Diagnostic:
     if complaint.option:
         hint = (
             f"This is a bug in Cython {watermark}, triggered at or near this line. Look for a missing name or a "

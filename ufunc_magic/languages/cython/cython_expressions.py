@@ -51,14 +51,14 @@ from .cdef_variant import walk as walk_tree
 from .cython_ctypes import ir_type
 
 _COMPARISONS = {"<>": "!=", "is_not": "is not", "not_in": "not in"}
-#: What Cython calls C's own functions for numbers of some types.
+#: Cython's names of C's functions for numbers of some types.
 _HELPERS = {"__Pyx_c_abs_double": "cabs", "__Pyx_c_abs_float": "cabsf", "__Pyx_abs_longlong": "llabs"}
 #: Macros, which take a number of any type, whatever their declaration says.
 _GENERIC = frozenset("isnan isinf isfinite isnormal signbit fpclassify".split())
 
 
 class Unsaid(Exception):
-    """Internal: the IR cannot say a node; ``reason`` completes "The function"."""
+    """Internal: the IR has no form for a node; ``reason`` completes "The function"."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -66,7 +66,7 @@ class Unsaid(Exception):
 
 
 class LoweredCell:
-    """What the functions of a cell share: its text, its module's scope, symbols by Cython's entries."""
+    """The text of a cell, its module's scope, and its symbols by Cython's entries: its functions share them."""
 
     def __init__(self, source: str, desc: Any, scope: Any) -> None:
         self.lines = source.splitlines()
@@ -103,11 +103,11 @@ class LoweredCell:
         """Value and text of the integer that the cell has at a node, whatever Cython has made of it."""
         line = self.lines[node.pos[1] - 1] if 0 < node.pos[1] <= len(self.lines) else ""
         token = "".join(itertools.takewhile(lambda c: c.isalnum() or c in "._", line[node.pos[2] :]))
-        return _whole_number(token)
+        return _read_whole_number(token)
 
 
 class CythonExpressions:
-    """Lowers what has a value, of one function or of the module level."""
+    """Lowers expressions of one function or of the module level."""
 
     def __init__(self, cell: LoweredCell, directives: Mapping[str, Any], arguments: Sequence[Any] = ()) -> None:
         self.cell = cell
@@ -221,7 +221,7 @@ class CythonExpressions:
     # -- literals -----------------------------------------------------------------------------------
 
     def _IntNode(self, node: Any) -> Expression:
-        written = _whole_number(str(node.value))
+        written = _read_whole_number(str(node.value))
         if written is None:
             raise Unsaid(f"uses `{node.value}`, which comes from C")
         value, spelling = written
@@ -381,7 +381,7 @@ class CythonExpressions:
                 t = kind if python else t
         elif op == "**" and node.type is PyrexTypes.soft_complex_type:
             # A complex number that Cython takes for a double, or for TypeError.
-            left, right, t, python = _real(left), _real(right), DOUBLE, True
+            left, right, t, python = _find_real(left), _find_real(right), DOUBLE, True
         elif op == "**":
             t = kind
         sides = self.convert(left, t), self.convert(right, t)
@@ -711,7 +711,7 @@ class CythonExpressions:
         return Dynamic(t, f"{name}({', '.join(['{}'] * len(values))})", tuple(values), at=at)
 
 
-def _whole_number(text: str) -> tuple[int, str] | None:
+def _read_whole_number(text: str) -> tuple[int, str] | None:
     """The value of an integer literal, and its text where that is not plain."""
     digits = text.replace("_", "").rstrip("uUlL")
     try:
@@ -720,7 +720,7 @@ def _whole_number(text: str) -> tuple[int, str] | None:
         return None
 
 
-def _real(value: Expression) -> Expression:
+def _find_real(value: Expression) -> Expression:
     """The number that was converted to a complex one."""
     while isinstance(value, Convert) and value.type.kind == "c":
         value = value.value

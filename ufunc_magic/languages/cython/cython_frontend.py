@@ -1,4 +1,4 @@
-"""What a Cython cell is cached under; `cython_unit` makes an extension module with loops of it.
+"""The key of a Cython cell in the cache; `cython_unit` makes an extension module with loops of the cell.
 
 Nothing here imports Cython: a cell found in the cache must not pay for it.
 """
@@ -26,7 +26,7 @@ def key(source: str, *, options: Options) -> str:
     Raises
     ------
     OptionError, ToolchainError
-        For what no Cython cell can be compiled with.
+        For options that no Cython cell can be compiled with.
     """
     module = options.name if options.name.isidentifier() else ""
     if runtime.is_taken(module):
@@ -58,7 +58,7 @@ def names_a_cpu(source: str) -> bool:
 
 
 def module_name(source: str, *, options: Options) -> str:
-    """What the extension module is called: ``-n NAME``, or by its key."""
+    """The name of the extension module: ``-n NAME``, or made of its key."""
     return options.name if options.name.isidentifier() else f"_ufm_{key(source, options=options)[:16]}"
 
 

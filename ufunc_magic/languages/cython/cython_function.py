@@ -28,7 +28,7 @@ class CythonType:
     shown : str
         As Cython spells it.
     number : int
-        NumPy's type number for numbers and elements; a type of a header is what the cell says that it is.
+        NumPy's type number for numbers and elements; for a type of a header the cell's declaration decides.
     """
 
     kind: str
@@ -66,7 +66,7 @@ class CyFunction:
     skip_dispatch : bool
         C's last parameter is the ``int`` that every cpdef function has.
     value : str
-        The C constant that it returns beside an exception, ``""`` if any value may be one.
+        The C constant that it returns with an exception, ``""`` if any value may be one.
     raises : bool
         It may set an exception at all.
     nogil : bool
@@ -97,7 +97,7 @@ class CyFunction:
     effects: Effects | None = field(default=None, repr=False)
 
     def effect(self, position: int) -> PointerEffect:
-        """What it does with the elements of the pointer or array at ``position``."""
+        """Its effect on the elements of the pointer or array at ``position``."""
         if self.body is None or self.effects is None:
             return PointerEffect("update", indexed=True, escapes=True, as_object=True)
         return self.effects.pointers.get(self.body.parameters[position], PointerEffect())
@@ -132,14 +132,14 @@ class CellText:
         return line
 
     def function_of(self, line: int) -> str:
-        """The name of the function at the left margin in whose body a line stands, or ``""``."""
+        """The name of the function at the left margin that contains a line, or ``""``."""
         heads = (
             re.match(r"(?:async\s+)?c?p?def\b[^(\n]*?(\w+)\s*\(", text) for text in self.lines[max(line - 1, 0) :: -1]
         )
         return next((head[1] for head in heads if head), "")
 
     def annotation(self, line: int) -> str:
-        """What follows ``# ufunc:`` above the function of ``line``."""
+        """The text after ``# ufunc:`` above the function of ``line``."""
         return next((m[1].strip() for text in self._above(line) if (m := _UFUNC.match(text))), "")
 
     def comment(self, line: int) -> str:

@@ -1,6 +1,6 @@
-"""What Cython's words about a line of a cell mean, and what to do about it: what people often meet.
+"""Advice on the errors that people often meet in Cython cells.
 
-Cython tells where its parser stopped, which is often the line after the fault, or the end of the cell.
+Cython reports the place where its parser stopped, which is often the line after the fault, or the end of the cell.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .cdef_variant import PREFIX
 
 
 def read(complaint: Diagnostic, *, cell: str) -> Diagnostic:
-    """What Cython's ``complaint`` means: with advice, and another message and place where the cell shows the fault.
+    """Explain ``complaint``: with advice, and with a better message and place where the cell shows the fault.
 
     Parameters
     ----------
@@ -29,11 +29,11 @@ def read(complaint: Diagnostic, *, cell: str) -> Diagnostic:
     text = lines[complaint.line - 1] if inside and complaint.line <= len(lines) else complaint.text
     shown = replace(complaint, message=complaint.message.strip().replace(PREFIX, "").removesuffix("."))
     if inside and re.search(_SYNTAX, shown.message):
-        return _syntax(shown, text, lines)
+        return _explain_syntax(shown, text, lines)
     if match := re.search(_UNKNOWN, shown.message):
-        return replace(shown, hint=_unknown(match[match.lastindex or 0], cell))
+        return replace(shown, hint=_explain_unknown(match[match.lastindex or 0], cell))
     if match := re.search(r"'(.+)\.pxd' not found", shown.message):
-        return _no_module(shown, re.sub(r"[/\\]", ".", match[1]), text)
+        return _explain_module(shown, re.sub(r"[/\\]", ".", match[1]), text)
     for pattern, hint in _ADVICE:
         if match := re.search(pattern, shown.message):
             return replace(shown, hint=hint.format(*match.groups()))
@@ -75,7 +75,7 @@ _UNKNOWN = (
     r"undeclared name not builtin: (\w+)|'(\w+)' is not (?:a type identifier|declared|a constant, variable or function)"
     r"|'(\w+)' not a valid cython (?:language construct|attribute)"
 )
-#: Words that mean something elsewhere -> what they are here.
+#: Names that have a meaning elsewhere -> advice.
 _WORDS = {
     "np": "Add 'import numpy as np' to the cell for its functions, 'cimport numpy as np' for its types; for numbers: "
           "from libc.math cimport exp",
@@ -92,7 +92,7 @@ _TYPES = (
 )
 
 
-def _unknown(name: str, cell: str) -> str:
+def _explain_unknown(name: str, cell: str) -> str:
     if name in _WORDS:
         return _WORDS[name]
     if name in _CONTAINERS:
@@ -106,9 +106,9 @@ def _unknown(name: str, cell: str) -> str:
     return f"Define {name} in the cell, or pass it as a parameter: a cell cannot use the notebook's names."
 
 
-def _no_module(shown: Diagnostic, module: str, text: str) -> Diagnostic:
+def _explain_module(shown: Diagnostic, module: str, text: str) -> Diagnostic:
     parent, _, name = module.rpartition(".")
-    # Cython looks for each name of a cimport as a module; had the module itself not been found, it would say that.
+    # Cython looks for each name of a cimport as a module; if the module itself were missing, Cython would report that.
     if (cimport := re.search(r"from\s+([\w.]+)\s+cimport\s+", text)) and cimport[1] == parent:
         return replace(shown, message=f"'{parent}' has no '{name}'", column=text.find(name, cimport.end()) + 1)
     file = shown.message.split("'")[1]
@@ -120,7 +120,7 @@ def _no_module(shown: Diagnostic, module: str, text: str) -> Diagnostic:
 
 _SYNTAX = r"^Syntax error|^Expected |indentation|^Unrecognized character|^Unexpected token .* in string"
 _C_TYPE = r"(?:(?:unsigned|const|static|inline|long)\s+)*(?:double|float|int|long|short|char|void|size_t|unsigned)"
-#: Pattern in the line that Cython points at -> what to write instead.
+#: Pattern in the line that Cython points at -> advice.
 _SLIPS: tuple[tuple[str, str], ...] = (
     (r"^\s*%%?\w+", "A magic must be the first line of its cell. Remove this line, or move it to the top."),
     (r"^\s*\w[\w\s*]*\([^()]*\)\s*\{",
@@ -138,35 +138,35 @@ _HEAD = r"\s*(?:def|if|elif|else|for|while|with|try|class|cdef\s+(?:class|struct
 _TOKEN = r"#[^\n]*|\"\"\"(?s:.*?)\"\"\"|'''(?s:.*?)'''|\"\"\"|'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[()\[\]{}]"
 
 
-def _syntax(shown: Diagnostic, text: str, lines: list[str]) -> Diagnostic:
-    """What a line that Cython cannot parse was meant to be: C, a colon left out, a bracket left open."""
+def _explain_syntax(shown: Diagnostic, text: str, lines: list[str]) -> Diagnostic:
+    """Explain a line that Cython cannot parse: C, a missing colon, a bracket left open."""
     line = shown.line
     if shown.message.startswith("Unrecognized character"):  # it may be one that cannot be seen
         strange = re.search(r"[^\t -~]", text[max(shown.column - 2, 0) :])
         return replace(shown, message=f"{shown.message} {strange[0]!r}") if strange else shown
-    code = _bare(text)
-    above = next((n for n in range(line - 1, 0, -1) if _bare(lines[n - 1]).strip()), 0)
-    head = _bare(lines[above - 1]).rstrip() if above else ""
+    code = _strip_line(text)
+    above = next((n for n in range(line - 1, 0, -1) if _strip_line(lines[n - 1]).strip()), 0)
+    head = _strip_line(lines[above - 1]).rstrip() if above else ""
     if shown.message.startswith("Expected ':', found 'NEWLINE'"):
-        return _no_colon(shown, line, code)
-    unbalanced = _unbalanced(shown, "\n".join(lines))
-    if above and _depth(code) > _depth(head) and not re.search(r"[:,(\[\\{]$", head):
+        return _explain_colon(shown, line, code)
+    unbalanced = _find_unbalanced(shown, "\n".join(lines))
+    if above and _count_indentation(code) > _count_indentation(head) and not re.search(r"[:,(\[\\{]$", head):
         if re.match(_HEAD, head):
-            return _no_colon(shown, above, head)
+            return _explain_colon(shown, above, head)
         if not unbalanced:
             hint = "The line above opens no block."
-            return replace(shown, message="Unexpected indentation", column=_depth(text) + 1, hint=hint)
+            return replace(shown, message="Unexpected indentation", column=_count_indentation(text) + 1, hint=hint)
     if hint := next((hint for pattern, hint in _SLIPS if re.search(pattern, code)), ""):
         return replace(shown, hint=hint)
     return unbalanced or shown
 
 
-def _no_colon(shown: Diagnostic, line: int, code: str) -> Diagnostic:
+def _explain_colon(shown: Diagnostic, line: int, code: str) -> Diagnostic:
     message, hint = "Expected ':' at the end of the line", "End a line that opens a block with a colon."
     return replace(shown, message=message, line=line, column=len(code.rstrip()) + 1, hint=hint)
 
 
-def _unbalanced(shown: Diagnostic, cell: str) -> Diagnostic | None:
+def _find_unbalanced(shown: Diagnostic, cell: str) -> Diagnostic | None:
     """The last bracket or quotes, up to a line, that nothing closes, or the first bracket that closes nothing."""
     opened: list[re.Match[str]] = []
     for match in re.finditer(_TOKEN, cell):
@@ -186,11 +186,11 @@ def _unbalanced(shown: Diagnostic, cell: str) -> Diagnostic | None:
     return None
 
 
-def _bare(line: str) -> str:
+def _strip_line(line: str) -> str:
     """``line`` without its comment and with its strings emptied."""
     line = re.sub(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", lambda m: m[0][0] + " " * (len(m[0]) - 2) + m[0][0], line)
     return line.partition("#")[0]
 
 
-def _depth(line: str) -> int:
+def _count_indentation(line: str) -> int:
     return len(line) - len(line.lstrip())

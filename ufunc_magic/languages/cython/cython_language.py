@@ -44,7 +44,7 @@ class CythonLanguage(Language):
         return "" if has_headers(cplus=cplus) else _PRECOMPILE.format(cplus=cplus)
 
     def check_views(self, object_code: ObjectCode) -> None:
-        # With line numbers the copies that its loops call are not made: what would be shown is not what runs.
+        # With line numbers there are no clones: the code shown would not be the code that runs.
         raise OptionError(
             "--show does not work in Cython cells.", remedy="Use -a, which shows the C code of each line."
         )

@@ -1,7 +1,7 @@
-"""The functions of a Cython module as loops: what is appended to its C.
+"""The loops over the functions of a Cython module: the C that is appended to the module's.
 
 For each loop two C functions are written.  ``__ufm_call_<k>`` calls the clone that needs no Python; ``__ufm_real_<k>``
-calls the function itself, holding the GIL, and says whether it has raised.  Arrays come as pointers with
+calls the function itself, holding the GIL, and reports whether it has raised.  Arrays come as pointers with
 their sizes and are made typed memoryviews of.  Pure text and values.
 """
 
@@ -36,10 +36,10 @@ class ModuleLoops:
     text : str
         C functions that the loops call.
     real : str
-        Of those, the ones that call the functions themselves and so must stand in the module's unit; ``text`` is
+        Those that call the functions themselves and so must be in the module's unit; ``text`` is
         without them if `apart`.
     apart : bool
-        ``text`` names nothing of the module: it may be compiled beside it.
+        ``text`` names nothing of the module: it may be compiled as a unit of its own.
     rest : tuple of NoUfunc
     """
 
@@ -97,16 +97,16 @@ def plan_loops(
             continue
         k = len(instances)
         clone = cloned.get(function.cname)
-        called, dims = _with_sizes(signature, k, clone)
-        instances.append(_instance(called, k, clone))
+        called, dims = _add_sizes(signature, k, clone)
+        instances.append(_make_instance(called, k, clone))
         looped.append(function)
         if clone:
-            parts.append(_wrapper(f"__ufm_call_{k}", typed, signature, dims, clone=clone))
+            parts.append(_write_wrapper(f"__ufm_call_{k}", typed, signature, dims, clone=clone))
         if not clone or clone.fails:
-            real.append(_wrapper(f"__ufm_real_{k}", typed, signature, dims, clone=None))
+            real.append(_write_wrapper(f"__ufm_real_{k}", typed, signature, dims, clone=None))
     bound = {instance.signature.name for instance in instances}
     arrays = any(p.type.kind == "array" for f in looped for p in f.parameters)
-    code = "\n".join([*_clone_texts(cloned), *parts])
+    code = "\n".join([*_order_clones(cloned), *parts])
     heads = [part.partition("\n{")[0] + ";" for part in real]
     apart = not (whole or options.cplus or arrays) and _is_independent("\n".join([*heads, code]))
     if apart:
@@ -143,7 +143,7 @@ def _infer_all(
     return inferred, rest
 
 
-def _instance(signature: Signature, k: int, clone: Clone | None) -> Instance:
+def _make_instance(signature: Signature, k: int, clone: Clone | None) -> Instance:
     """The loop over a function's clone, or over the function itself, which needs Python."""
     if clone is None:
         return Instance(signature, calls=frozenset(), loops=True, checked=f"__ufm_real_{k}", python=True)
@@ -158,7 +158,7 @@ def _instance(signature: Signature, k: int, clone: Clone | None) -> Instance:
 
 
 _HIDDEN = '__attribute__((__visibility__("hidden")))'
-#: What a clone needs of what stands before it in the module.
+#: Declarations of the module that a clone needs.
 _PRELUDE = """
 #include <math.h>
 #include <stdlib.h>
@@ -181,7 +181,7 @@ def _is_independent(text: str) -> bool:
     return all(_LOCAL.fullmatch(word) or is_declared_by(word, "math.h", "stdlib.h") for word in words)
 
 
-def _clone_texts(cloned: Mapping[str, Clone]) -> list[str]:
+def _order_clones(cloned: Mapping[str, Clone]) -> list[str]:
     """The clones, prototypes first: a recursive one calls itself."""
     heads = [clone.text.partition("\n{")[0] + ";" for clone in cloned.values()]
     return [*heads, *(clone.text for clone in cloned.values())]
@@ -192,7 +192,7 @@ def _clone_texts(cloned: Mapping[str, Clone]) -> list[str]:
 _CONSTANT = re.compile(r"-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?[uUlLfF]*")
 
 
-def _with_sizes(signature: Signature, k: int, clone: Clone | None) -> tuple[Signature, tuple[str, ...]]:
+def _add_sizes(signature: Signature, k: int, clone: Clone | None) -> tuple[Signature, tuple[str, ...]]:
     """The signature of ``__ufm_call_<k>``, which is handed every named core dimension after its own parameters."""
     function = signature.function
     dims = tuple(
@@ -216,7 +216,9 @@ def _with_sizes(signature: Signature, k: int, clone: Clone | None) -> tuple[Sign
     return replace(signature, function=called, sizes=sizes), dims
 
 
-def _wrapper(name: str, typed: TypedFunction, signature: Signature, dims: Sequence[str], *, clone: Clone | None) -> str:
+def _write_wrapper(
+    name: str, typed: TypedFunction, signature: Signature, dims: Sequence[str], *, clone: Clone | None
+) -> str:
     """One of the two functions that a loop calls."""
     function, cplus = typed.function, typed.cplus
     cores = {o.index: o.core for o in (*signature.inputs, *signature.outputs)}
@@ -259,7 +261,7 @@ def _wrapper(name: str, typed: TypedFunction, signature: Signature, dims: Sequen
 
 
 def check_exception(function: CyFunction) -> str:
-    """Has the call set an exception?  Only an error value, where there is one, asks Python."""
+    """C that notes whether a call has set an exception.  Only an error value, where there is one, asks Python."""
     if not function.raises:
         # A function that is "noexcept" and got an exception has printed and cleared it.
         return "*__ufm_fault = 0;"
@@ -268,8 +270,8 @@ def check_exception(function: CyFunction) -> str:
     return "*__ufm_fault = PyErr_Occurred() != NULL;"
 
 
-#: A typed memoryview over memory that no Python object owns.  What it says to be its owner is counted and
-#: never asked, and has a count that no function can bring to nothing.
+#: A typed memoryview over memory that no Python object owns.  Its owner is counted and
+#: never used, and no function can bring its count to zero.
 _SLICE = """
 static struct __pyx_memoryview_obj __ufm_owner;
 __attribute__((constructor)) static void __ufm_own(void)

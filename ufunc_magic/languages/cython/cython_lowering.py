@@ -1,4 +1,4 @@
-"""Cython's analysed tree as the IR: the functions of a cell, its module level, and what it imports."""
+"""Cython's analysed tree as the IR: the functions of a cell, its module level, and its imports."""
 
 from __future__ import annotations
 
@@ -25,34 +25,35 @@ def lower(tree: Any, *, source: str, desc: Any, notes: list[str]) -> tuple[Progr
     source : str
         The cell.
     desc : object
-        Cython's descriptor of the cell, by which its own nodes are told from those of files that it includes.
+        Cython's descriptor of the cell, which its own nodes have, and nodes of included files have not.
     notes : list of str
         Receives why a function could not be lowered.
     """
     cell = LoweredCell(source, desc, tree.scope)
-    nodes = [node for node in _functions(tree) if node.pos[0] is desc]
+    nodes = [node for node in _find_functions(tree) if node.pos[0] is desc]
     for node in nodes:
         name = plain_name(node.entry).removeprefix(PREFIX)
         cell.names.add(name)
-    for name, several in _by_name(nodes).items():
+    for name, several in _group_by_name(nodes).items():
         for place, node in enumerate(several):
             cell.functions[id(node.entry)] = name, place
     functions = {
-        name: tuple(_function(cell, node, notes) for node in several) for name, several in _by_name(nodes).items()
+        name: tuple(_lower_function(cell, node, notes) for node in several)
+        for name, several in _group_by_name(nodes).items()
     }
-    functions = {name: _with_defaults(several, nodes, cell) for name, several in functions.items()}
+    functions = {name: _add_defaults(several, nodes, cell) for name, several in functions.items()}
     module = CythonStatements(cell, tree.directives)
-    imports = dict(_module_level(module, tree.body))
+    imports = dict(_lower_module(module, tree.body))
     symbols = {s.name: s for s in cell.symbols.values() if s.storage in ("global", "constant")}
     bodies = {
         str(node.entry.func_cname or node.entry.cname): function
-        for name, several in _by_name(nodes).items()
+        for name, several in _group_by_name(nodes).items()
         for node, function in zip(several, functions[name], strict=True)
     }
     return Program(functions, symbols, tuple(module.lines), imports, source.encode()), bodies
 
 
-def _functions(tree: Any) -> Iterator[Any]:
+def _find_functions(tree: Any) -> Iterator[Any]:
     """The functions of the module level, each specialisation of a fused one."""
     closed = (Nodes.FuncDefNode, FusedCFuncDefNode, Nodes.ClassDefNode, ExprNodes.LambdaNode)
     for node in walk(tree, closed):
@@ -62,8 +63,8 @@ def _functions(tree: Any) -> Iterator[Any]:
             yield node
 
 
-def _by_name(nodes: list[Any]) -> dict[str, list[Any]]:
-    """Functions by the cell's names: in place of a ``def`` its variant, which says what it returns."""
+def _group_by_name(nodes: list[Any]) -> dict[str, list[Any]]:
+    """Functions by the cell's names: in place of a ``def`` its variant, which declares its result."""
     named: dict[str, list[Any]] = {}
     variants: dict[str, list[Any]] = {}
     for node in nodes:
@@ -75,32 +76,32 @@ def _by_name(nodes: list[Any]) -> dict[str, list[Any]]:
     }
 
 
-def _with_defaults(several: tuple[FunctionIR, ...], nodes: list[Any], cell: LoweredCell) -> tuple[FunctionIR, ...]:
+def _add_defaults(several: tuple[FunctionIR, ...], nodes: list[Any], cell: LoweredCell) -> tuple[FunctionIR, ...]:
     """Functions with their parameters' default values, which variants have not."""
     for node in nodes:
         if plain_name(node.entry) == several[0].name:
-            for parameter, arg in zip(several[0].parameters, _arguments(node), strict=False):
+            for parameter, arg in zip(several[0].parameters, _find_arguments(node), strict=False):
                 if getattr(arg, "default", None) is not None:
                     parameter.initial = CythonStatements(cell, {}).value(arg.default)
     return several
 
 
-def _arguments(node: Any) -> list[Any]:
-    return list(node.args if isinstance(node, Nodes.DefNode) else _c_declarator(node).args)
+def _find_arguments(node: Any) -> list[Any]:
+    return list(node.args if isinstance(node, Nodes.DefNode) else _find_declarator(node).args)
 
 
-def _c_declarator(node: Any) -> Any:
+def _find_declarator(node: Any) -> Any:
     declarator = node.declarator
     while not isinstance(declarator, Nodes.CFuncDeclaratorNode):
         declarator = declarator.base
     return declarator
 
 
-def _function(cell: LoweredCell, node: Any, notes: list[str]) -> FunctionIR:
+def _lower_function(cell: LoweredCell, node: Any, notes: list[str]) -> FunctionIR:
     scope = node.local_scope
     entries = list(scope.arg_entries)
     name = plain_name(node.entry).removeprefix(PREFIX)
-    returns = (OBJECT,) if isinstance(node, Nodes.DefNode) else _returned(node.return_type)
+    returns = (OBJECT,) if isinstance(node, Nodes.DefNode) else _read_results(node.return_type)
     body = CythonStatements(cell, scope.directives, entries, returns)
     parameters = tuple(body.symbol(entry) for entry in entries)
     at = cell.position(node)
@@ -114,11 +115,11 @@ def _function(cell: LoweredCell, node: Any, notes: list[str]) -> FunctionIR:
         at=at,
         chosen=tuple((str(getattr(fused, "name", fused)), str(kind)) for fused, kind in chosen.items()),
     )
-    reason = _refusal(node)
+    reason = _explain_refusal(node)
     if not reason:
         with Comfort(f"the IR of {name}", notes):
             body.statement(node.body)
-            lines = [*_declarations(body, scope, parameters), *body.lines]
+            lines = [*_declare_locals(body, scope, parameters), *body.lines]
             return replace(function, body=Block(tuple(lines), at=at), calls=tuple(body.calls))
     symbols = frozenset(parameters)
     opaque = OpaqueStatement(
@@ -127,12 +128,12 @@ def _function(cell: LoweredCell, node: Any, notes: list[str]) -> FunctionIR:
     return replace(function, body=Block((opaque,), at=at))
 
 
-def _returned(kind: Any) -> tuple[Any, ...]:
+def _read_results(kind: Any) -> tuple[Any, ...]:
     t = ir_type(kind)
     return tuple(of for _, of in t.fields) if t.kind == "t" else () if t.kind == "v" else (t,)
 
 
-def _refusal(node: Any) -> str:
+def _explain_refusal(node: Any) -> str:
     """Why a function has no body in the IR; completes "The function"."""
     if getattr(node, "star_arg", None) or getattr(node, "starstar_arg", None):
         return "takes any number of arguments, or keywords"
@@ -141,7 +142,7 @@ def _refusal(node: Any) -> str:
     return ""
 
 
-def _declarations(body: CythonStatements, scope: Any, parameters: tuple[Symbol, ...]) -> Iterator[Statement]:
+def _declare_locals(body: CythonStatements, scope: Any, parameters: tuple[Symbol, ...]) -> Iterator[Statement]:
     """The local variables of C types: Cython has taken their declarations out of the tree."""
     for entry in scope.entries.values():
         if entry.is_variable and not entry.type.is_pyobject and not entry.is_cfunction:
@@ -150,16 +151,16 @@ def _declarations(body: CythonStatements, scope: Any, parameters: tuple[Symbol, 
                 yield Declare(symbol, at=body.cell.position(entry))
 
 
-def _module_level(module: CythonStatements, node: Any) -> Iterator[tuple[str, str]]:
-    """Lower what gives variables their values; yields the imports of Python's modules."""
+def _lower_module(module: CythonStatements, node: Any) -> Iterator[tuple[str, str]]:
+    """Lower the statements of the module level; yields the imports of Python's modules."""
     if isinstance(node, Nodes.StatListNode):
         for inner in node.stats:
-            yield from _module_level(module, inner)
+            yield from _lower_module(module, inner)
         return
     if isinstance(node, Nodes.FuncDefNode | FusedCFuncDefNode | Nodes.ClassDefNode | Nodes.CClassDefNode):
         return
     if isinstance(node, Nodes.CompilerDirectivesNode):
-        yield from _module_level(module, node.body)
+        yield from _lower_module(module, node.body)
     elif isinstance(node, Nodes.FromImportStatNode):
         name = str(node.module.module_name.value)
         for item, target in node.items:

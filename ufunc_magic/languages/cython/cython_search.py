@@ -17,7 +17,7 @@ _PACKAGE_FILES = ("__init__.py", "__init__.pyx", "__init__.pxd")
 
 @dataclass
 class Searches:
-    """What Cython looked for in one compilation.
+    """The files that Cython looked for in one compilation.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Searches:
     files : dict
         Paths of the files that were found.
     candidates : dict
-        Paths where a file would change what is found.
+        Paths where a new file would be found first.
     """
 
     module: str
@@ -42,12 +42,12 @@ class Searches:
             return
         if path:
             self.files[os.path.abspath(path)] = None
-        names = list(_names(name, suffix) if suffix else [name])
+        names = list(_list_names(name, suffix) if suffix else [name])
         possible = (os.path.join(os.path.abspath(place), name) for place in places for name in names)
         self.candidates.update(dict.fromkeys(possible))
 
 
-def _names(name: str, suffix: str) -> Iterator[str]:
+def _list_names(name: str, suffix: str) -> Iterator[str]:
     """Paths below a folder by which Cython finds a module, or which make a package of a folder."""
     yield name + suffix
     *packages, module = name.split(".")

@@ -1,4 +1,4 @@
-"""What a Cython cell is compiled and linked with, from its comment lines and the magic's options.
+"""The compiler's and the linker's arguments for a Cython cell, from its comment lines and the magic's options.
 
 Neither Cython is imported, for which a cell found in the cache must not pay, nor torch, which takes seconds.
 
@@ -29,7 +29,7 @@ _LISTS = tuple(
     "sources define_macros undef_macros libraries library_dirs runtime_library_dirs include_dirs extra_objects "
     "extra_compile_args extra_link_args export_symbols depends".split()
 )
-#: Those that a cimported .pxd gives to who cimports it.
+#: Keys of a cimported .pxd that also apply to the cell.
 _INHERITED = frozenset(
     "language libraries library_dirs runtime_library_dirs include_dirs extra_compile_args extra_link_args "
     "depends".split()
@@ -45,7 +45,7 @@ _DISTUTILS = re.compile(r"#\s*(distutils|cython):(.*)$")
 
 @dataclass(frozen=True)
 class Settings:
-    """What the C or C++ compiler and the linker get, and what else the cell asks for.
+    """The arguments of the C or C++ compiler and of the linker, and the cell's other settings.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Settings:
     flags : tuple of str
         Compiler options: folders, macros, the user's own.
     link : tuple of str
-        Options that stand behind the unit on the linker's line.
+        Options after the unit on the linker's line.
     sources : tuple of str
         C, C++ and object files to compile and link along.
     depends : tuple of str
@@ -98,17 +98,17 @@ def read(source: str, *, options: Options | None = None, drawn: Mapping[str, str
         With ``torch`` where torch is not installed.
     """
     options = options or Options()
-    folders = _absolute(options.include)
-    comments: dict[str, tuple[str, ...]] = dict.fromkeys((*_LISTS, "language"), ()) | _comments(source)
-    for inherited in map(_comments, drawn.values()):
+    folders = _make_absolute(options.include)
+    comments: dict[str, tuple[str, ...]] = dict.fromkeys((*_LISTS, "language"), ()) | _read_comments(source)
+    for inherited in map(_read_comments, drawn.values()):
         for key in _INHERITED & inherited.keys():
             comments[key] = tuple(dict.fromkeys((*comments[key], *inherited[key])))
     libraries = (*options.lib, *comments["libraries"])
     library_dirs = (*options.library_dirs, *comments["library_dirs"])
     torch = find_torch() if options.torch else None
-    # A header beside a cimported .pxd is found, as if the .pxd's folder had been given with -I.
-    beside = [Path(path).parent for path, text in drawn.items() if _HEADER.search(text)]
-    places = dict.fromkeys([*folders, *_absolute(comments["include_dirs"]), *beside])
+    # A header in the folder of a cimported .pxd is found, as with -I for that folder.
+    header_folders = [Path(path).parent for path, text in drawn.items() if _HEADER.search(text)]
+    places = dict.fromkeys([*folders, *_make_absolute(comments["include_dirs"]), *header_folders])
     return Settings(
         cplus=bool(options.cplus or torch or comments["language"][:1] == ("c++",)),
         flags=(
@@ -122,12 +122,12 @@ def read(source: str, *, options: Options | None = None, drawn: Mapping[str, str
         link=(
             *comments["extra_link_args"],
             *options.link_args,
-            *(f"-Wl,-rpath,{place}" for place in _absolute(comments["runtime_library_dirs"])),
+            *(f"-Wl,-rpath,{place}" for place in _make_absolute(comments["runtime_library_dirs"])),
             *library_flags(libraries, library_dirs),
             *(torch.link if torch else ()),
         ),
-        sources=_paths((*comments["sources"], *comments["extra_objects"], *options.src)),
-        depends=_paths(comments["depends"]),
+        sources=_list_paths((*comments["sources"], *comments["extra_objects"], *options.src)),
+        depends=_list_paths(comments["depends"]),
         libraries=libraries,
         library_dirs=library_dirs,
         folders=tuple(places),
@@ -135,18 +135,18 @@ def read(source: str, *, options: Options | None = None, drawn: Mapping[str, str
     )
 
 
-def completed(options: Options, settings: Settings) -> Options:
-    """The options with what the cell's comments say: C++, and arguments that choose a CPU."""
+def complete_options(options: Options, settings: Settings) -> Options:
+    """The options with those of the cell's comments: C++, and arguments that choose a CPU."""
     arch = "native" if chooses_cpu(settings.flags) else options.arch
     return replace(options, cplus=options.cplus or settings.cplus, arch=arch)
 
 
-def _absolute(folders: Sequence[str]) -> list[Path]:
+def _make_absolute(folders: Sequence[str]) -> list[Path]:
     return [Path(folder).expanduser().absolute() for folder in folders]
 
 
-def _paths(files: Sequence[str]) -> tuple[str, ...]:
-    return tuple(str(path) for path in _absolute(files))
+def _list_paths(files: Sequence[str]) -> tuple[str, ...]:
+    return tuple(str(path) for path in _make_absolute(files))
 
 
 # --------------------------------------------------------------------------------------- comments
@@ -156,7 +156,7 @@ _LANGUAGES = {"c": "c", "c++": "c++", "cpp": "c++", "cxx": "c++"}
 
 
 @functools.lru_cache(maxsize=1024)
-def _comments(text: str) -> dict[str, tuple[str, ...]]:
+def _read_comments(text: str) -> dict[str, tuple[str, ...]]:
     """The ``# distutils:`` and ``# cython:`` lines among the comments that open ``text``."""
     lists: dict[str, tuple[str, ...]] = {}
     for line in map(str.strip, text.removeprefix("\ufeff").splitlines()):
@@ -172,7 +172,7 @@ def _comments(text: str) -> dict[str, tuple[str, ...]]:
             remedy = f"Valid settings: {', '.join(_LISTS)} and language."
             raise OptionError(f"{line!r} has an unknown setting: {key!r}.", remedy=remedy)
         if key in _LISTS:
-            lists[key] = _words(value)
+            lists[key] = _split_words(value)
         elif key == "language":
             if (word := value.strip("'\"").lower()) not in _LANGUAGES:
                 raise OptionError(f"{line!r} names a language that Cython does not support.", remedy="Write c or c++.")
@@ -180,23 +180,23 @@ def _comments(text: str) -> dict[str, tuple[str, ...]]:
     return lists
 
 
-def _words(value: str) -> tuple[str, ...]:
+def _split_words(value: str) -> tuple[str, ...]:
     """``a b c`` or ``[a, "b c"]`` -> words; spaces and commas inside of quotes do not part words."""
     listed = re.match(rf"\[((?:{_STRING}|[^\]])*)\]", value)
-    # What is quoted stays whole; a quote that nothing closes is a letter like others.
+    # Quoted text stays whole; a quote without its counterpart is a letter like others.
     parts = re.findall(rf"(?:{_STRING}|[^,])+" if listed else rf"(?:{_STRING}|\S)+", listed[1] if listed else value)
     words = [word.strip() for word in parts if word.strip()]
     comment = next((n for n, word in enumerate(words) if word.startswith("#")), len(words))
-    return tuple(_unquoted(word) for word in words[: len(words) if listed else comment])
+    return tuple(_unquote(word) for word in words[: len(words) if listed else comment])
 
 
-def _unquoted(word: str) -> str:
+def _unquote(word: str) -> str:
     return word[1:-1] if re.fullmatch(_STRING, word) else word
 
 
 # ----------------------------------------------------------------------------------------- torch
 
-#: Those of a CPU build that code outside of torch calls into; other builds have more, which these load.
+#: The libraries of a CPU build that code outside of torch calls; other builds have more, which these load.
 _TORCH_LIBRARIES = ("torch", "torch_cpu", "torch_python", "c10")
 
 
@@ -238,7 +238,7 @@ def find_torch() -> LibTorch:
 
 
 @functools.cache
-def _python_folders() -> tuple[str, ...]:
+def _list_python_folders() -> tuple[str, ...]:
     # Asking takes 0.2 ms, a third of what the same cell again takes.
     return tuple(dict.fromkeys(f"-I{folder}" for folder in provided_folders()))
 
@@ -255,11 +255,11 @@ def compiler_flags(tool: Toolchain, options: Options, settings: Settings) -> tup
     if tool.kind == "gcc" and not _asks_level(settings.flags):
         base = ["-O1" if f == "-O3" else f for f in base]
     macros = ("-DNDEBUG", "-DCYTHON_CLINE_IN_TRACEBACK=0")
-    return (*base, *flags_of(tool, options), *macros, *_python_folders(), *settings.flags)
+    return (*base, *flags_of(tool, options), *macros, *_list_python_folders(), *settings.flags)
 
 
 def linker_flags(tool: Toolchain, options: Options, settings: Settings) -> tuple[str, ...]:
-    """What stands behind the unit on the linker's line.
+    """The arguments after the unit on the linker's line.
 
     Python's own symbols are found in the process, so the linker cannot be asked to find them all.
     """
@@ -273,9 +273,9 @@ def linker_flags(tool: Toolchain, options: Options, settings: Settings) -> tuple
 
 
 def hot_options(flags: Sequence[str]) -> str:
-    """The words of ``#pragma GCC optimize`` for what is worth it, ``""`` where the whole unit has one level.
+    """The words of ``#pragma GCC optimize`` for hot code, ``""`` where the whole unit has one level.
 
-    The pragma starts from the level's defaults, so that options given otherwise are said again.
+    The pragma starts from the level's defaults, so that other options are repeated.
     """
     if "-O1" not in flags or _asks_level([f for f in flags if f != "-O1"]):
         return ""

@@ -1,4 +1,4 @@
-"""CythonStatements of Cython's analysed tree as the IR's, of one function or of the module level."""
+"""Statements of Cython's analysed tree as the IR's, of one function or of the module level."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _NOTHING = (
 
 
 class CythonStatements(CythonExpressions):
-    """Lowers statements; ``returns`` are the types of what a function returns."""
+    """Lowers statements; ``returns`` are the types of a function's results."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class CythonStatements(CythonExpressions):
         text, at = self.cell.brief(node), self.at(node)
         return OpaqueStatement(reason, text, reads=touched, writes=touched, repeats=True, acts=True, at=at)
 
-    # -- blocks and what is nothing -----------------------------------------------------------------
+    # -- blocks and statements without effect -----------------------------------------------------------------
 
     def _do_StatListNode(self, node: Any) -> None:
         for inner in node.stats:
@@ -116,7 +116,7 @@ class CythonStatements(CythonExpressions):
     # -- assignments --------------------------------------------------------------------------------
 
     def place(self, node: Any) -> Any:
-        """What can be assigned to."""
+        """Lower a target of an assignment."""
         while type(node).__name__ in ("NoneCheckNode", "CloneNode", "ProxyNode"):
             node = node.arg
         place = self.lower(node)
@@ -129,7 +129,7 @@ class CythonStatements(CythonExpressions):
         word = type(target).__name__
         if word in ("TupleNode", "ListNode"):
             places = tuple(self.place(inner) for inner in target.args)
-            self.put(Unpack(places, self.value(_uncoerced(value)), at=self.at(target)))
+            self.put(Unpack(places, self.value(_skip_coercions(value)), at=self.at(target)))
         elif word in ("MemoryCopyScalar", "MemoryCopySlice", "SliceIndexNode", "MemoryViewSliceNode"):
             self._fill(getattr(target, "dst", target), value)
         else:
@@ -137,7 +137,7 @@ class CythonStatements(CythonExpressions):
 
     def assignment(self, target: Any, value: Any) -> Assignment:
         place = self.place(target)
-        if (old := _old_value(value)) is not None:
+        if (old := _find_old_value(value)) is not None:
             self.known[id(old)] = Current(place.type, at=place.at)
         return Assignment(place.type, place, self.convert(self.value(value), place.type), at=place.at)
 
@@ -166,7 +166,7 @@ class CythonStatements(CythonExpressions):
 
     def _do_LetNode(self, node: Any) -> None:
         value, body = self.value(node.temp_expression), node.body
-        if type(body).__name__ == "ParallelAssignmentNode" and (targets := _unpacked(body, node.lazy_temp)):
+        if type(body).__name__ == "ParallelAssignmentNode" and (targets := _find_unpacked(body, node.lazy_temp)):
             self.put(Unpack(tuple(self.place(t) for t in targets), value, at=self.at(targets[0])))
             return
         self.known[id(node.lazy_temp)] = value
@@ -218,7 +218,7 @@ class CythonStatements(CythonExpressions):
         if kind is None:
             self.put(DynamicStatement("raise", at=at))
             return
-        name, message = _exception(kind, value)
+        name, message = _read_exception(kind, value)
         if name:
             self.put(Raise(name, message, at=at))
         elif value is not None:
@@ -245,7 +245,7 @@ class CythonStatements(CythonExpressions):
         self._put_opaque(node, [node.body, node.finally_clause])
 
     def _put_opaque(self, node: Any, blocks: Sequence[Any]) -> None:
-        """A statement that cannot be said, with the blocks in it, which can."""
+        """Put a statement without a form, with the blocks in it, which have one."""
         parts = tuple(self.block(block) for block in blocks if block is not None)
         reason = str(self.unsaid(node))
         self.put(OpaqueStatement(reason, self.cell.brief(node), parts, at=self.at(node)))
@@ -270,7 +270,7 @@ class CythonStatements(CythonExpressions):
         sequence, at = node.iterator.sequence, self.at(node)
         while type(sequence).__name__ in ("NoneCheckNode", "CoerceToTempNode"):
             sequence = sequence.arg
-        bounds = _range_arguments(sequence)
+        bounds = _find_range_arguments(sequence)
         if bounds is not None:
             self._range(node, [self._bound(b) for b in bounds])
             return
@@ -293,12 +293,12 @@ class CythonStatements(CythonExpressions):
 
     def _range(self, node: Any, bounds: list[Expression]) -> None:
         start, stop = [Constant(INT, 0), *bounds][-2:] if len(bounds) < 3 else bounds[:2]
-        step = _constant(bounds[2]) if len(bounds) == 3 else 1
+        step = _read_constant(bounds[2]) if len(bounds) == 3 else 1
         target = self.place(node.target)
         at = self.at(node)
         body, rest = self.block(node.body), self.otherwise(node)
         numbers = isinstance(target, Name) and target.type.integral and start.type.integral and stop.type.integral
-        if numbers and step and not _changes(body, {target.symbol, *_read(stop)}):
+        if numbers and step and not _changes(body, {target.symbol, *_find_read(stop)}):
             # The counter goes up in its own type, and is compared in one that has both.
             first = self.convert(start, target.type)
             loop = CountedFor(target.symbol, first, stop, step, body, declared=False, otherwise=rest, at=at)
@@ -310,9 +310,9 @@ class CythonStatements(CythonExpressions):
     def _do_ForFromStatNode(self, node: Any) -> None:
         """``for i from 0 <= i < n by 2``."""
         target, start, stop = self.place(node.target), self.value(node.bound1), self.value(node.bound2)
-        step = 1 if node.step is None else _constant(self.value(node.step))
+        step = 1 if node.step is None else _read_constant(self.value(node.step))
         body, down = self.block(node.body), node.relation1[0] == ">"
-        changed = _changes(body, {n.symbol for n in walk(target) if isinstance(n, Name)} | _read(stop))
+        changed = _changes(body, {n.symbol for n in walk(target) if isinstance(n, Name)} | _find_read(stop))
         if not isinstance(target, Name) or not target.type.integral or not step or changed:
             raise self.unsaid(node)
         step = -step if down else step
@@ -328,7 +328,7 @@ class CythonStatements(CythonExpressions):
 
 
 class _COperation:
-    """What `CythonExpressions.operate` asks of a node, for an operator of C's."""
+    """The part of a node that `CythonExpressions.operate` reads, for an operator of C's."""
 
     pos = None
     cdivision = True
@@ -338,24 +338,24 @@ class _COperation:
         self.type = kind
 
 
-def _uncoerced(node: Any) -> Any:
+def _skip_coercions(node: Any) -> Any:
     while type(node).__name__ in ("CoerceToTempNode", "CloneNode", "ProxyNode"):
         node = node.arg
     return node
 
 
-def _old_value(node: Any) -> Any:
-    """In the value of ``x op= y``: the node that stands for ``x``."""
+def _find_old_value(node: Any) -> Any:
+    """The node of ``x`` in the value of ``x op= y``."""
     while hasattr(node, "arg") and not getattr(node, "inplace", False):
         node = node.arg
     return without_coercions(node.operand1) if getattr(node, "inplace", False) else None
 
 
-def _unpacked(body: Any, source: Any) -> list[Any]:
+def _find_unpacked(body: Any, source: Any) -> list[Any]:
     """The targets of ``a, b = value`` of a ctuple, in the form that Cython gives it; none for another assignment."""
     targets = []
     for at, inner in enumerate(body.stats):
-        value = _uncoerced(inner.rhs)
+        value = _skip_coercions(inner.rhs)
         while hasattr(value, "arg"):
             value = value.arg
         if type(value).__name__ != "IndexNode" or value.base is not source or value.index.constant_result != at:
@@ -364,8 +364,8 @@ def _unpacked(body: Any, source: Any) -> list[Any]:
     return targets
 
 
-def _exception(kind: Any, value: Any) -> tuple[str, str | None]:
-    """Class and constant message of what is raised; no class where it is more than those."""
+def _read_exception(kind: Any, value: Any) -> tuple[str, str | None]:
+    """Class and constant message of an exception; no class where it has more than those."""
     if type(kind).__name__ == "NameNode" and (value is None or type(value).__name__ == "UnicodeNode"):
         return str(kind.name), None if value is None else str(value.value)
     if type(kind).__name__ == "SimpleCallNode" and type(kind.function).__name__ == "NameNode" and value is None:
@@ -377,7 +377,7 @@ def _exception(kind: Any, value: Any) -> tuple[str, str | None]:
     return "", None
 
 
-def _range_arguments(node: Any) -> list[Any] | None:
+def _find_range_arguments(node: Any) -> list[Any] | None:
     if type(node).__name__ != "SimpleCallNode" or getattr(node.function, "name", "") != "range":
         return None
     if not getattr(node.function.entry.scope, "is_builtin_scope", False):
@@ -386,7 +386,7 @@ def _range_arguments(node: Any) -> list[Any] | None:
     return args if 1 <= len(args) <= 3 else None
 
 
-def _constant(value: Expression) -> int | None:
+def _read_constant(value: Expression) -> int | None:
     while isinstance(value, Convert):
         value = value.value
     if isinstance(value, Constant) and isinstance(value.value, int):
@@ -397,7 +397,7 @@ def _constant(value: Expression) -> int | None:
     return None
 
 
-def _read(value: Expression) -> set[Symbol]:
+def _find_read(value: Expression) -> set[Symbol]:
     return {node.symbol for node in walk(value) if isinstance(node, Name)}
 
 

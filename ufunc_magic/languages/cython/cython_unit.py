@@ -47,16 +47,16 @@ from .traceback_lines import has_place
 from .translate import CythonOptions, Translated, translate
 
 _UNKNOWN_C = f"because ufunc_magic does not recognize the C code of Cython {cython_version}"
-#: The first line of what is appended to Cython's C.
+#: The first line of the loops' C, after Cython's.
 _LOOPS = codegen.template("interface.h").partition("\n")[0]
 
-#: What OpenMP compiles in Cython's C.
+#: OpenMP in Cython's C.
 _OPENMP = re.compile(r"#pragma omp|\bomp_")
 
 
 @dataclass(frozen=True)
 class _Cell:
-    """A cell that is being compiled: its text and name, the module's name, and what it is compiled with."""
+    """A cell that is being compiled: its text and name, the module's name, and its settings."""
 
     source: str
     name: str
@@ -73,7 +73,7 @@ class _Unit:
     """A translation unit with everything it is compiled with."""
 
     text: str
-    #: The loops, where they are a unit of their own; else they stand behind the module in ``text``.
+    #: The loops, where they are a unit of their own; else they follow the module in ``text``.
     loops: str
     flags: tuple[str, ...]
     link: tuple[str, ...]
@@ -101,19 +101,19 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
         without: frozenset[str] = frozenset()
         fault: CompileError | LinkError | None = None
         while True:
-            translated = _translated(cell, without) if without else first
+            translated = _translate_cell(cell, without) if without else first
             place_note = f"tracebacks count the lines without the magic's, {_UNKNOWN_C}"
             notes = [] if has_place(translated.c) else [place_note]
-            planned = _planned(cell, translated, without, notes)
+            planned = _plan(cell, translated, without, notes)
             notes += translated.notes
-            unit = _unit(cell, translated, planned)
+            unit = _write_unit(cell, translated, planned)
             if written is None:
                 # The compiler is a process of its own, so the Python forms cost nothing meanwhile.
-                requests = _form_requests(planned) if translated.program is not None else []
+                requests = _request_forms(planned) if translated.program is not None else []
                 written = pool.submit(write_forms, translated.program or Program(), requests)
             try:
                 has_defs = any(stays_def(f, text) for f in planned.functions)
-                warnings = _compiled(cell, unit, library, has_defs=has_defs)
+                warnings = _compile_unit(cell, unit, library, has_defs=has_defs)
                 break
             except (CompileError, LinkError) as error:
                 looped = frozenset(f.name for f in planned.functions)
@@ -141,7 +141,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     planned = replace(planned, rest=(*planned.rest, *strange))
     if hidden := [f"{r.function.name} (it {r.reason})" for r in planned.rest if r.function.kind == "cdef"]:
         notes.append(f"only code in the cell can call {', '.join(hidden)}; to call it from Python, write cpdef")
-    functions = tuple(_entries(planned, types, forms, text, without={n.function.name for n in strange}))
+    functions = tuple(_write_entries(planned, types, forms, text, without={n.function.name for n in strange}))
     object_code = ObjectCode(
         code=code,
         target=cells.target(code, options, python=str(sysconfig.get_config_var("SOABI") or "")),
@@ -160,12 +160,12 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
         notes=(*unit.notes, *notes),
         command=shlex.join([*tool.command, *unit.flags, "-", *settings.sources, *unit.link]),
         annotated=page,
-        loop_lines=_loop_lines(translated.program),
+        loop_lines=_find_loop_lines(translated.program),
     )
-    return CompiledCell(object_code, report_data, _files_read(cell, unit, known=known_cpu))
+    return CompiledCell(object_code, report_data, _list_files_read(cell, unit, known=known_cpu))
 
 
-def _loop_lines(program: Program | None) -> tuple[int, ...]:
+def _find_loop_lines(program: Program | None) -> tuple[int, ...]:
     """The lines of the cell on which loops begin."""
     functions = program.functions.values() if program is not None else ()
     return loop_lines(function for several in functions for function in several)
@@ -199,14 +199,14 @@ def _prepare(source: str, *, options: Options, name: str, folder: Path) -> tuple
     module, drawn = module_name(source, options=options), dict[str, str]()
     while True:
         settings = cython_settings.read(source, options=options, drawn=drawn)
-        completed = cython_settings.completed(options, settings)
+        completed = cython_settings.complete_options(options, settings)
         folders = (store.working_folder(), *map(str, settings.folders))
         searches = Searches("" if options.name.isidentifier() else module, folders)
         tool = compilers.find(cplus=completed.cplus)
         cell = _Cell(source, name, module, folder, completed, settings, tool, searches)
         translated: Translated | CompileError
         try:
-            translated = _translated(cell, frozenset())
+            translated = _translate_cell(cell, frozenset())
         except CompileError as error:
             translated = error
         for path in searches.files:
@@ -216,13 +216,13 @@ def _prepare(source: str, *, options: Options, name: str, folder: Path) -> tuple
             continue
         if isinstance(translated, CompileError):
             raise translated
-        return replace(cell, settings=final, options=cython_settings.completed(options, final)), translated
+        return replace(cell, settings=final, options=cython_settings.complete_options(options, final)), translated
 
 
-def _files_read(cell: _Cell, unit: _Unit, *, known: bool) -> FilesRead:
+def _list_files_read(cell: _Cell, unit: _Unit, *, known: bool) -> FilesRead:
     """The files of the user that Cython and the C compiler read, and those that are linked.
 
-    ``known``: nothing else decides what the cell becomes.
+    ``known``: the result depends on nothing else.
     """
     settings, searches = cell.settings, cell.searches
     provided = [*cython_settings.provided_folders(), str(store.default().path)]
@@ -255,7 +255,7 @@ def _files_read(cell: _Cell, unit: _Unit, *, known: bool) -> FilesRead:
 # ------------------------------------------------------------------------------ the module and its loops
 
 
-def _translated(cell: _Cell, without: frozenset[str]) -> Translated:
+def _translate_cell(cell: _Cell, without: frozenset[str]) -> Translated:
     path = store.Cache.write_scratch(cell.folder / f"{cell.module.rpartition('.')[2]}.pyx", f"{cell.source}\n")
     return translate(
         cell.source,
@@ -273,11 +273,11 @@ def _translated(cell: _Cell, without: frozenset[str]) -> Translated:
     )
 
 
-def _planned(cell: _Cell, translated: Translated, without: frozenset[str], notes: list[str]) -> ModuleLoops:
+def _plan(cell: _Cell, translated: Translated, without: frozenset[str], notes: list[str]) -> ModuleLoops:
     options = cell.options
     defined: dict[str, nogil_clone.Definition] = {}
     with Comfort("the loops' freedom from the GIL", notes):
-        defined = nogil_clone.definitions(translated.c, name=cell.name)
+        defined = nogil_clone.find_definitions(translated.c, name=cell.name)
     names = [f.cname for f in translated.functions if f.cname and not f.name.startswith("_")]
     if names and not defined and not notes:
         notes.append(f"the loops hold the GIL, {_UNKNOWN_C}")
@@ -285,7 +285,7 @@ def _planned(cell: _Cell, translated: Translated, without: frozenset[str], notes
     names = [] if "-g" in options.compile_args else names
     cloned: dict[str, nogil_clone.Clone] = {}
     with Comfort("the loops' freedom from the GIL", notes):
-        cloned = nogil_clone.clones(defined, names, functions=translated.functions, free=translated.free)
+        cloned = nogil_clone.make_clones(defined, names, functions=translated.functions, free=translated.free)
     return plan_loops(
         translated.functions,
         cloned=cloned,
@@ -297,7 +297,7 @@ def _planned(cell: _Cell, translated: Translated, without: frozenset[str], notes
     )
 
 
-def _unit(cell: _Cell, translated: Translated, planned: ModuleLoops) -> _Unit:
+def _write_unit(cell: _Cell, translated: Translated, planned: ModuleLoops) -> _Unit:
     description = compilers.describe(cell.tool)
     plan = cells.plan_unit(
         planned.calls | ({"errno"} if "libc.errno" in cell.source else set()),
@@ -312,7 +312,7 @@ def _unit(cell: _Cell, translated: Translated, planned: ModuleLoops) -> _Unit:
     flags = (*cython_settings.compiler_flags(cell.tool, cell.options, cell.settings), *plan.flags, *openmp)
     link = (*cython_settings.linker_flags(cell.tool, cell.options, cell.settings), *plan.link)
     hot = cython_settings.hot_options(flags)
-    c = _hot(translated.c, *nogil_clone.user_part(translated.c, name=cell.name), words=hot)
+    c = _optimize(translated.c, *nogil_clone.find_user_part(translated.c, name=cell.name), words=hot)
     translation = codegen.append(
         "" if planned.apart else c,
         planned.text,
@@ -325,12 +325,12 @@ def _unit(cell: _Cell, translated: Translated, planned: ModuleLoops) -> _Unit:
     if planned.apart:
         return _Unit(f"{c}\n{planned.real}\n", translation.text, flags, link, translation, simd, plan.notes)
     text = translation.text
-    text = _hot(text, text.index(_LOOPS, len(c)), len(text), words=hot)
+    text = _optimize(text, text.index(_LOOPS, len(c)), len(text), words=hot)
     return _Unit(text, "", flags, link, translation, simd, plan.notes)
 
 
-def _hot(c: str, start: int, end: int, *, words: str) -> str:
-    """``c`` with a part of it at the level of optimisation that ``words`` say."""
+def _optimize(c: str, start: int, end: int, *, words: str) -> str:
+    """``c`` with a part of it at the level of optimisation in ``words``."""
     if not words:
         return c
     head = f"\n#pragma GCC push_options\n#pragma GCC optimize ({words})\n"
@@ -340,8 +340,8 @@ def _hot(c: str, start: int, end: int, *, words: str) -> str:
 # ------------------------------------------------------------------------------------ the compiler
 
 
-def _compiled(cell: _Cell, unit: _Unit, library: Path, *, has_defs: bool) -> tuple[Diagnostic, ...]:
-    """Compile and link ``unit``, with a profile where the user asks for one, and with what a def is bound as."""
+def _compile_unit(cell: _Cell, unit: _Unit, library: Path, *, has_defs: bool) -> tuple[Diagnostic, ...]:
+    """Compile and link ``unit``, with a profile where the user asks for one, and with the type of bound defs."""
     tool, options = cell.tool, cell.options
     driver = cells.driver(tool, parallel=bool(options.parallel), folder=cell.folder)
     vectors = cells.vector_math(tool, unit.simd, folder=cell.folder)
@@ -374,7 +374,7 @@ def _compiled(cell: _Cell, unit: _Unit, library: Path, *, has_defs: bool) -> tup
         # Module and loops at once, on two cores: neither needs to see the other.
         parts = [cell.folder / "module.o", cell.folder / "loops.o"]
         with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-loops") as pool, compilers.end_on_error(cell.folder):
-            loops = pool.submit(compile_object, unit.loops, origin, output=parts[1], flags=_fast(flags))
+            loops = pool.submit(compile_object, unit.loops, origin, output=parts[1], flags=_raise_level(flags))
             warnings = compile_object(unit.text, of_module, output=parts[0], flags=with_headers)
             loops.result()
         link([*parts, *extra], origin, flags=flags)
@@ -393,14 +393,14 @@ def _compiled(cell: _Cell, unit: _Unit, library: Path, *, has_defs: bool) -> tup
     return build(pgo.flags("use", folder=profile, toolchain=tool))
 
 
-def _fast(flags: Sequence[str]) -> list[str]:
+def _raise_level(flags: Sequence[str]) -> list[str]:
     return ["-O3" if flag == "-O1" else flag for flag in flags]
 
 
 def _check_without(cell: _Cell, looped: frozenset[str]) -> None:
-    """Raise what the compiler says of the cell without any loops: that is the cell's own, whatever else is tried."""
-    translated = _translated(cell, looped)
-    unit = _unit(cell, translated, _planned(cell, translated, looped, []))
+    """Raise the compiler's errors about the cell without any loops: those are the cell's own."""
+    translated = _translate_cell(cell, looped)
+    unit = _write_unit(cell, translated, _plan(cell, translated, looped, []))
     places = compilers.places(unit.text, module=cell.module, name=cell.name, cell=cell.source)
     compilers.compile_object(
         cell.tool,
@@ -423,10 +423,10 @@ def _train(cell: _Cell, library: Path, profile: Path) -> None:
         )
 
 
-# ---------------------------------------------------------------------- what the object code says of them
+# ---------------------------------------------------------------------- entries of the object code
 
 
-def _entries(
+def _write_entries(
     planned: ModuleLoops,
     types: Sequence[tuple[int, ...]],
     forms: Mapping[str, Any],
@@ -438,12 +438,12 @@ def _entries(
     number = "Use an integer, floating-point or complex C type."
     by_name = cells.loops_by_name(planned.instances, types, without=without, remedy=number)
     entries = []
-    for k in _representatives(planned):
+    for k in _pick_representatives(planned):
         signature, function = planned.instances[k].signature, planned.functions[k]
         if signature.name in without:
             continue
         name, called, form = signature.name, signature.function, forms.get(signature.name)
-        # Without a Python form that only calculates, nobody knows what a call would do.
+        # Only a Python form shows whether a call does more than calculate.
         written = form if isinstance(form, PythonForm) else None
         harmless = written.pure if written else called.body.pure
         notes = [*cells.narrow(name, by_name[name])]
@@ -473,24 +473,24 @@ def _entries(
             text=text.definition(function.line),
             doc=function.doc or text.comment(function.line),
         )
-        samples = _samples(function) if isinstance(form, PythonForm) and form.pure else ()
+        samples = _describe_samples(function) if isinstance(form, PythonForm) and form.pure else ()
         entries.append(cells.python_entry(described, reason=rest.reason, samples=samples, form=form))
     return sorted(entries, key=lambda entry: entry.line)
 
 
-def _representatives(planned: ModuleLoops) -> list[int]:
-    """The loop that stands for each name: of a fused function the one for double, or else the last."""
+def _pick_representatives(planned: ModuleLoops) -> list[int]:
+    """The loop to show for each name: of a fused function the one for double, or else the last."""
     signatures = [instance.signature for instance in planned.instances]
     positions = {id(signature): k for k, signature in enumerate(signatures)}
     return [positions[id(signature)] for signature in cells.representatives(signatures)]
 
 
-def _form_requests(planned: ModuleLoops) -> list[FormRequest]:
+def _request_forms(planned: ModuleLoops) -> list[FormRequest]:
     """The functions to be written as Python."""
     requests = []
-    for k in _representatives(planned):
+    for k in _pick_representatives(planned):
         signature, function = planned.instances[k].signature, planned.functions[k]
-        # Without the core dimensions that a loop hands on beside the cell's own parameters.
+        # Without the core dimensions that a loop hands on after the cell's own parameters.
         sizes = {at: dim for at, dim in signature.sizes.items() if at < len(function.parameters)}
         signature = replace(signature, sizes=sizes)
         requests.append(
@@ -498,28 +498,28 @@ def _form_requests(planned: ModuleLoops) -> list[FormRequest]:
                 name=function.name,
                 line=function.line,
                 signature=signature,
-                inputs=_numbers(function, signature.inputs),
+                inputs=_list_numbers(function, signature.inputs),
                 fused=dict(function.fused),
             )
         )
-    plain = (rest.function for rest in planned.rest if _samples(rest.function))
+    plain = (rest.function for rest in planned.rest if _describe_samples(rest.function))
     return [*requests, *(FormRequest(f.name, f.line) for f in plain)][:MOST_TIMED]
 
 
-def _numbers(function: CyFunction, operands: Sequence[Operand]) -> tuple[int, ...]:
+def _list_numbers(function: CyFunction, operands: Sequence[Operand]) -> tuple[int, ...]:
     """NumPy's type numbers for the Python forms."""
     types = (*(p.type for p in function.parameters), function.returns, *function.returns.fields)
     numbers = {kind.c: kind.number for kind in types}
     return tuple(numbers.get(o.type, 0) for o in operands)  # C's bool is spelled otherwise than bint
 
 
-def _samples(function: CyFunction) -> tuple[str, ...]:
-    """What each parameter of a function takes, if it is numbers and arrays; else ``()``."""
+def _describe_samples(function: CyFunction) -> tuple[str, ...]:
+    """The number type and dimensions of each parameter, if all are numbers and arrays; else ``()``."""
     if function.varargs or not any(_is_array(p.type) for p in function.parameters):
         return ()
     # The default of an array is None, which often means to do nothing.
     last = max(k for k, p in enumerate(function.parameters) if _is_array(p.type) or not p.default)
-    letters = [_sample(p.type) for p in function.parameters[: last + 1]]
+    letters = [_describe_sample(p.type) for p in function.parameters[: last + 1]]
     return tuple(letters) if all(letters) else ()
 
 
@@ -527,7 +527,7 @@ def _is_array(kind: CythonType) -> bool:
     return kind.kind == "array" or kind.shown.startswith(("ndarray", "np.ndarray", "numpy.ndarray"))
 
 
-def _sample(kind: CythonType) -> str:
+def _describe_sample(kind: CythonType) -> str:
     if kind.kind == "object" and _is_array(kind) and not kind.ndim:
         return "O1"
     known = number_type(kind.number)

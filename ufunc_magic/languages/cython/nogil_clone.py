@@ -1,4 +1,4 @@
-"""Clones of the cell's C functions that need no Python and no GIL: what the vectorized loops call.
+"""Clones of the cell's C functions that need no Python and no GIL: the vectorized loops call them.
 
 In the C that Cython writes, most functions of numbers touch Python only where they raise.  A clone has, in the
 place of each such block, a flag that it sets; the loop computes a block of elements without the GIL, and
@@ -12,36 +12,8 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 
-from ...ir import (
-    Assert,
-    Assignment,
-    Binary,
-    Block,
-    Conditional,
-    Constant,
-    Convert,
-    Current,
-    Declare,
-    DynamicStatement,
-    Evaluate,
-    Expression,
-    FunctionCall,
-    FunctionIR,
-    If,
-    Logical,
-    Name,
-    Node,
-    OpaqueStatement,
-    ParallelAssignment,
-    Raise,
-    Return,
-    Symbol,
-    Unary,
-    children,
-    place_roots,
-    walk,
-)
-from ._private import CODE_SECTION, TYPES_SECTION, unknown_cython
+from ... import ir
+from ._private import CODE_SECTION, TYPES_SECTION, describe_unknown_cython
 from .cython_function import CyFunction
 
 #: Name of the parameter that a clone sets where it would raise.
@@ -58,7 +30,7 @@ _BOOLEANS = re.compile(
     r"(?P<both>__pyx_t_\d+) = (?P=one);\s*goto (?P<done>__pyx_L\d+_bool_binop_done);\s*\}\s*"
     r"(?P=one) = (?P<right>\([^;{}]*\));(?P<end>\s*(?P=both) = (?P=one);\s*(?P=done):;)"
 )
-#: What may be computed whatever stands to its left: no call, division, index or pointer.
+#: Operands that may be computed whatever the left operand is: no call, division, index or pointer.
 _UNGUARDED = re.compile(r"(?:[\w .+<=!|&)]|-(?!>)|>|(?<!\()\*|(?<!\w)\()*")
 _GIL_BLOCK = re.compile(r"\s*PyGILState_STATE __pyx_gilstate_save = ")
 _AFTER_CALL = re.compile(
@@ -70,7 +42,7 @@ _ABS_CHECK = re.compile(
     r"(?P<call>(?P<value>__pyx_t_\d+) = (?:l?abs|__Pyx_abs_longlong)\([^;]*\); )"
     r"if \(unlikely\((?P=value) == \(\([a-z ]+\)-1\)\)\) __PYX_ERR\([^()]*\)"
 )
-#: A power of doubles that must not be complex: before its base, between that and its exponent, and behind it.
+#: A power of doubles that must not be complex: the text before its base, between base and exponent, and after it.
 _NOT_COMPLEX = "__Pyx_SoftComplexToDouble(__Pyx_c_pow_double("
 _PARTS = r"__pyx_t_double_complex_from_parts\("
 _POWER = (
@@ -78,12 +50,12 @@ _POWER = (
     re.compile(rf"\), {_PARTS}"),
     re.compile(r"\)\), \d\); if \(unlikely\(\w+ == \(\(double\)-1\) && \w+\(\)\)\) (__PYX_ERR\([^()]*\))"),
 )
-#: The same where it is computed once more, as `with_real_powers` writes it.
+#: The same where it is computed once more, as `use_real_powers` writes it.
 _POWER_AGAIN = re.compile(
     r"\{ __pyx_t_\d+ = __Pyx_SoftComplexToDouble\([^;{}]*__ufm_b, 0[^;{}]*; if [^;{}]*(__PYX_ERR\([^()]*\)) \}"
 )
 _ERROR_EXIT = re.compile(r"__pyx_L1_error:;(?P<code>.*?)(?P<end>__pyx_L0:;|\Z)", re.S)
-#: Declarations and marks that serve only what a clone has not.
+#: Declarations and marks that a clone does not need.
 _IDLE = re.compile(
     r"^[ \t]*(?:PyObject \*__pyx_\w+ = NULL;|int __pyx_(?:lineno|clineno) = 0;|const char \*__pyx_filename = NULL;|"
     r"PyGILState_STATE __pyx_gilstate_save;|__Pyx_RefNanny\w+(?:\([^;]*\))?;?|__Pyx_TraceDeclarations\w*|"
@@ -105,7 +77,7 @@ _POINTER_CALL = re.compile(r"\(\*+\s*__pyx_\w+\)\s*\(|->__pyx_vtab|\btry\b|\bcat
 
 @dataclass(frozen=True)
 class Definition:
-    """One function as Cython wrote it: what it returns, its parameters and its body, without the outer braces."""
+    """One function as Cython wrote it: its result type, its parameters and its body without the outer braces."""
 
     name: str
     returns: str
@@ -130,7 +102,7 @@ class Clone:
     loops, pure, recursive : bool
         It holds a loop, or something it calls does; it writes to nothing but its own variables; it calls itself.
     size : int
-        Words in it and in what it calls.
+        Words in it and in the functions that it calls.
     """
 
     name: str
@@ -143,16 +115,15 @@ class Clone:
     recursive: bool = False
 
 
-def user_part(c: str, *, name: str) -> tuple[int, int]:
-    """Where in Cython's C the code of the cell ``name`` stands: from its first function to the last; at its end for
-    none."""
+def find_user_part(c: str, *, name: str) -> tuple[int, int]:
+    """Start and end of the cell's functions in Cython's C; the end of the text twice where there are none."""
     start = c.find(CODE_SECTION)
     end = c.find(TYPES_SECTION, start)
     first = c.find(f'/* "{name}":', start, end) if start >= 0 else -1
     return (first, end) if first >= 0 else (len(c), len(c))
 
 
-def with_real_powers(c: str, *, prefix: str) -> str:
+def use_real_powers(c: str, *, prefix: str) -> str:
     """Cython's C with C's own ``pow`` in functions whose name has ``prefix``, and Cython's where that is a NaN.
 
     Cython computes a power that must not be complex as a complex number, which is slower and less exact.
@@ -161,31 +132,31 @@ def with_real_powers(c: str, *, prefix: str) -> str:
     for head in _HEAD.finditer(c) if prefix in c and _NOT_COMPLEX in c else ():
         if prefix not in head["name"]:
             continue
-        for m in _POWER[0].finditer(c, head.end(), _closing(c, head.end() - 2)):
-            end = _closing(c, m.end() - 1)
+        for m in _POWER[0].finditer(c, head.end(), _find_closing(c, head.end() - 2)):
+            end = _find_closing(c, m.end() - 1)
             between = _POWER[1].match(c, end)
-            last = _closing(c, between.end() - 1) if between else 0
-            behind = _POWER[2].match(c, last) if between else None
+            last = _find_closing(c, between.end() - 1) if between else 0
+            after = _POWER[2].match(c, last) if between else None
             base, exponent = c[m.end() : end], c[between.end() : last] if between else ""
-            if not behind or not base.endswith(", 0") or not exponent.endswith(", 0"):
+            if not after or not base.endswith(", 0") or not exponent.endswith(", 0"):
                 continue
             numbers = f"double __ufm_b = {base[:-3]}, __ufm_e = {exponent[:-3]};"
             complex_ = f"{m[1]} != {m[1]} && __ufm_b == __ufm_b && __ufm_e == __ufm_e"
-            words = f"{m[0]}__ufm_b, 0{between[0]}__ufm_e, 0{behind[0]}" if between else ""
+            words = f"{m[0]}__ufm_b, 0{between[0]}__ufm_e, 0{after[0]}" if between else ""
             new = f"{{ {numbers} {m[1]} = pow(__ufm_b, __ufm_e); if ({complex_}) {{ {words} }} }}"
             parts += [c[at : m.start()], new]
-            at = behind.end()
+            at = after.end()
     return "".join([*parts, c[at:]])
 
 
-def definitions(c: str, *, name: str) -> dict[str, Definition]:
+def find_definitions(c: str, *, name: str) -> dict[str, Definition]:
     """The functions of the cell by C name."""
     if CODE_SECTION not in c or TYPES_SECTION not in c:
-        raise unknown_cython("its C has no section of the module's code")
+        raise describe_unknown_cython("its C has no section of the module's code")
     defined = {}
-    for m in _HEAD.finditer(c, *user_part(c, name=name)):
+    for m in _HEAD.finditer(c, *find_user_part(c, name=name)):
         returns = re.sub(r"\b(?:CYTHON_INLINE|CYTHON_UNUSED|inline)\b", "", m["head"]).strip()
-        body = _COMMENT.sub("", c[m.end() : _closing(c, m.end() - 2)])
+        body = _COMMENT.sub("", c[m.end() : _find_closing(c, m.end() - 2)])
         defined[m["name"]] = Definition(m["name"], returns, m["params"], body)
     return defined
 
@@ -194,7 +165,7 @@ _TEXT = r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|'
 _BRACKETS = {"{": re.compile(_TEXT + "[{}]", re.S), "(": re.compile(_TEXT + "[()]", re.S)}
 
 
-def _closing(text: str, start: int) -> int:
+def _find_closing(text: str, start: int) -> int:
     """Where the bracket at ``start`` is closed; those in comments and strings do not count."""
     depth = 0
     for m in _BRACKETS[text[start]].finditer(text, start):
@@ -204,7 +175,7 @@ def _closing(text: str, start: int) -> int:
     return len(text)
 
 
-def clones(
+def make_clones(
     defined: Mapping[str, Definition],
     names: Iterable[str],
     *,
@@ -216,7 +187,7 @@ def clones(
     Parameters
     ----------
     defined : mapping
-        The result of `definitions`.
+        The result of `find_definitions`.
     names : iterable of str
         C names.
     functions : iterable of CyFunction
@@ -238,7 +209,7 @@ def clones(
             return True
         if name in refused or name in above or name not in defined:
             return False
-        clone = _clone(
+        clone = _make_clone(
             defined[name],
             by_name.get(name),
             lambda other: make(other, (*above, name)),
@@ -257,7 +228,7 @@ def clones(
     return cloned
 
 
-def _clone(
+def _make_clone(
     definition: Definition,
     function: CyFunction | None,
     make: Callable[[str], bool],
@@ -267,9 +238,9 @@ def _clone(
 ) -> Clone | None:
     """Make the clone of one function; None where it needs Python."""
     body = _ABS_CHECK.sub(r"\g<call>", _POWER_AGAIN.sub(r"{ \1 }", definition.body))
-    body = _with_booleans(_IDLE.sub("", _NO_ASSERT.sub("", body)))
+    body = _join_booleans(_IDLE.sub("", _NO_ASSERT.sub("", body)))
     past = _may_go_past(function)
-    body = _without_raising(body, past=past)
+    body = _replace_raising(body, past=past)
     parameters = re.sub(r"\bCYTHON_UNUSED\b ?|\bCYTHON_NCP_UNUSED\b ?", "", definition.parameters)
     if _PYTHON.search(body) or "__PYX_ERR" in body or _POINTER_CALL.search(body) or "PyObject" in parameters:
         return None
@@ -284,9 +255,9 @@ def _clone(
     fails = _FAULT in body or any(c.fails for c in callees.values())
     name = definition.name.replace("__pyx_", "__ufm_clone_", 1)
     for called_name, callee in callees.items():
-        body = _renamed_call(body, called_name, callee.name, fails=callee.fails)
+        body = _rename_calls(body, called_name, callee.name, fails=callee.fails)
     if itself:
-        body = _renamed_call(body, definition.name, name, fails=fails)
+        body = _rename_calls(body, definition.name, name, fails=fails)
     if fails:
         parameters = f"{parameters}, int *{_FAULT}" if parameters != "void" else f"int *{_FAULT}"
     effects = function.effects if function is not None else None
@@ -302,7 +273,7 @@ def _clone(
     )
 
 
-def _with_booleans(body: str) -> str:
+def _join_booleans(body: str) -> str:
     """``body`` with C's operators between comparisons: gcc vectorizes no loop with jumps past them.
 
     Nor one with more than two of ``&&``, so it is ``&`` where that is as good.
@@ -330,14 +301,14 @@ def _is_truth(expression: str) -> bool:
     return re.fullmatch(r"[^()]* (?:[<>]=?|[!=]=|&&|\|\|) [^()]*", inner) is not None
 
 
-def _renamed_call(body: str, name: str, by: str, *, fails: bool) -> str:
+def _rename_calls(body: str, name: str, by: str, *, fails: bool) -> str:
     """Calls of a clone in place of its original, with the flag handed on."""
     parts, at = [], 0
     for m in re.finditer(rf"\b{name}\(", body):
         if m.start() < at:
             continue
-        end = _closing(body, m.end() - 1)
-        inner = _renamed_call(body[m.end() : end], name, by, fails=fails)
+        end = _find_closing(body, m.end() - 1)
+        inner = _rename_calls(body[m.end() : end], name, by, fails=fails)
         arguments = ", ".join(filter(None, (inner, _FAULT if fails else "")))
         parts += [body[at : m.start()], f"{by}({arguments})"]
         at = end + 1
@@ -347,9 +318,9 @@ def _renamed_call(body: str, name: str, by: str, *, fails: bool) -> str:
 # ------------------------------------------------------------------------------ in place of raising
 
 
-def _without_raising(body: str, *, past: bool) -> str:
+def _replace_raising(body: str, *, past: bool) -> str:
     """``body`` with a flag in the place of each block that ends in an exception."""
-    body = _blocks(body, past=past)
+    body = _replace_blocks(body, past=past)
     body = _AFTER_CALL.sub("" if past else rf"if (*{_FAULT}) goto \1;", body)
 
     def leave(m: re.Match[str]) -> str:
@@ -362,13 +333,13 @@ def _without_raising(body: str, *, past: bool) -> str:
     return body
 
 
-def _blocks(body: str, *, past: bool) -> str:
+def _replace_blocks(body: str, *, past: bool) -> str:
     """Each outermost block that cannot end but in an exception, as ``{ the flag, and out }``."""
     parts, at = [], 0
     for m in re.finditer(r"\{", body):
         if m.start() < at:
             continue
-        end = _closing(body, m.start())
+        end = _find_closing(body, m.start())
         inside = body[m.end() : end]
         jump = _UNCONDITIONAL.search(inside)
         label = jump[1] if jump else ""
@@ -378,7 +349,7 @@ def _blocks(body: str, *, past: bool) -> str:
         if label == "__pyx_L1_error" and not re.search(r"\breturn\b|goto (?!__pyx_L\w*error)", inside):
             inner = f" *{_FAULT} = 1; " if past else f" *{_FAULT} = 1; goto {label}; "
         else:
-            inner = _blocks(inside, past=past)
+            inner = _replace_blocks(inside, past=past)
         parts += [body[at : m.end()], inner, "}"]
         at = end + 1
     return "".join([*parts, body[at:]])
@@ -392,47 +363,49 @@ def _may_go_past(function: CyFunction | None) -> bool:
     """
     if function is None or function.body is None:
         return False
-    return all(kind.kind == "f" for kind in function.body.returns) and all(map(_is_plain, _not_raised(function.body)))
+    return all(kind.kind == "f" for kind in function.body.returns) and all(
+        map(_is_plain, _walk_without_raising(function.body))
+    )
 
 
-def _not_raised(function: FunctionIR) -> Iterator[Node]:
+def _walk_without_raising(function: ir.FunctionIR) -> Iterator[ir.Node]:
     """The nodes of a function without those of exceptions."""
-    waiting: list[Node] = [function.body, *(Name(symbol.type, symbol) for symbol in function.parameters)]
+    waiting: list[ir.Node] = [function.body, *(ir.Name(symbol.type, symbol) for symbol in function.parameters)]
     while waiting:
         node = waiting.pop()
-        if not isinstance(node, Raise | DynamicStatement) or not _is_raise(node):
+        if not isinstance(node, ir.Raise | ir.DynamicStatement) or not _is_raise(node):
             yield node
-            waiting += children(node)
+            waiting += ir.children(node)
 
 
-def _is_raise(node: Raise | DynamicStatement) -> bool:
-    return isinstance(node, Raise) or node.template.startswith("raise")
+def _is_raise(node: ir.Raise | ir.DynamicStatement) -> bool:
+    return isinstance(node, ir.Raise) or node.template.startswith("raise")
 
 
-def _is_plain(node: Node) -> bool:
+def _is_plain(node: ir.Node) -> bool:
     match node:
-        case Name(symbol=symbol) | Declare(symbol=symbol):
+        case ir.Name(symbol=symbol) | ir.Declare(symbol=symbol):
             return symbol.type.kind == "f"
-        case Convert(type=t):
+        case ir.Convert(type=t):
             return t.kind == "f"
-        case Binary(op=op, type=t):
+        case ir.Binary(op=op, type=t):
             return t.kind in "fb" and op != "%"
-        case FunctionCall(target=target, type=t):
+        case ir.FunctionCall(target=target, type=t):
             return target in ("cell", "library") and t.kind == "f"
-        case Expression():
-            return isinstance(node, Constant | Unary | Logical | Conditional | Assignment | Current)
-    return isinstance(node, Block | If | Evaluate | Return | Assert | ParallelAssignment)
+        case ir.Expression():
+            return isinstance(node, ir.Constant | ir.Unary | ir.Logical | ir.Conditional | ir.Assignment | ir.Current)
+    return isinstance(node, ir.Block | ir.If | ir.Evaluate | ir.Return | ir.Assert | ir.ParallelAssignment)
 
 
 def _stores_to_module(function: CyFunction | None) -> bool:
     """Whether a function changes a variable of the module; one that could not be lowered may."""
     if function is None or function.body is None:
         return True
-    for node in walk(function.body.body):
-        symbols: Collection[Symbol | None] = ()
-        if isinstance(node, Assignment):
-            symbols = [root.symbol for root in place_roots(node.place)]
-        elif isinstance(node, OpaqueStatement):
+    for node in ir.walk(function.body.body):
+        symbols: Collection[ir.Symbol | None] = ()
+        if isinstance(node, ir.Assignment):
+            symbols = [root.symbol for root in ir.place_roots(node.place)]
+        elif isinstance(node, ir.OpaqueStatement):
             symbols = node.writes
         if any(symbol is not None and symbol.storage == "global" for symbol in symbols):
             return True

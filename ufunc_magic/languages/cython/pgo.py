@@ -11,7 +11,7 @@ from typing import Literal
 from ...compilers import Toolchain
 from ...model import ToolchainError
 
-#: Before the module's name in the run that makes the profile; ``if "_pgo_" in __name__`` is what %%cython documents.
+#: Before the module's name in the run that makes the profile; ``if "_pgo_" in __name__`` is documented for %%cython.
 #: The dot leaves the last part, which names the init function, as it is.
 MODULE_PREFIX = "_pgo_."
 

@@ -14,27 +14,27 @@ from .cython_settings import Settings
 
 _PYTHON = '#define PY_SSIZE_T_CLEAN\n#include "Python.h"\n'
 _MORE = ("pythread.h", "structmember.h", "compile.h", "frameobject.h", "traceback.h")
-#: What no header of these looks at.
+#: Options that change none of these headers.
 _NO_MATTER = re.compile(r"-fno-builtin-(?:pow|cos)f?|-D__UFM_LEVEL=\d|-I" + re.escape(np.get_include()))
 
 
 def flags(c: str, *, tool: compilers.Toolchain, unit: Sequence[str]) -> tuple[str, ...]:
-    """What lets a unit of Cython's, ``c``, that is compiled with the flags ``unit`` begin with these headers.
+    """Options with which the unit ``c`` of Cython's, compiled with the flags ``unit``, begins with these headers.
 
-    Empty where they are not compiled yet, where other flags are given, or where something stands before them in ``c``.
+    Empty where they are not compiled yet, where other flags are given, or where ``c`` has something before them.
     """
-    usual = _flags(tool)
+    usual = _list_flags(tool)
     others = [flag for flag in unit if flag not in usual and not _NO_MATTER.fullmatch(flag)]
     first = re.search(r"^[ \t]*#[ \t]*include[ \t]*(.*)", c, re.M)
     if others or not set(usual) <= {*unit} or not first or first[1] != '"Python.h"':
         return ()
-    return shortcuts.include_precompiled(tool, _text(tool), flags=usual)
+    return shortcuts.include_precompiled(tool, _write_text(tool), flags=usual)
 
 
 def precompile_headers(*, options: Options) -> None:
     """Compile them, if they are not compiled: for the background, since it takes seconds."""
     tool = compilers.find(cplus=options.cplus)
-    shortcuts.precompile(tool, _text(tool), flags=_flags(tool))
+    shortcuts.precompile(tool, _write_text(tool), flags=_list_flags(tool))
 
 
 def has_headers(*, cplus: bool) -> bool:
@@ -42,7 +42,7 @@ def has_headers(*, cplus: bool) -> bool:
     tool = compilers.find(cplus=cplus)
     if not shortcuts.can_precompile(tool):
         return True
-    return bool(shortcuts.include_precompiled(tool, _text(tool), flags=_flags(tool)))
+    return bool(shortcuts.include_precompiled(tool, _write_text(tool), flags=_list_flags(tool)))
 
 
 def is_cplus(source: str, *, options: Options) -> bool:
@@ -50,13 +50,13 @@ def is_cplus(source: str, *, options: Options) -> bool:
     return options.cplus or cython_settings.read(source, options=options).cplus
 
 
-def _text(tool: compilers.Toolchain) -> str:
+def _write_text(tool: compilers.Toolchain) -> str:
     own = ["math.h", "cmath", "ios", "cstdlib", "atomic"] if tool.cplus else ["stdatomic.h"]
     return _PYTHON + "".join(f"#include <{header}>\n" for header in ("stddef.h", *own, *_MORE))
 
 
-def _flags(tool: compilers.Toolchain) -> tuple[str, ...]:
-    """Those of a cell that asks for none."""
+def _list_flags(tool: compilers.Toolchain) -> tuple[str, ...]:
+    """The flags of a cell without settings."""
     plain = cython_settings.compiler_flags(tool, Options(cplus=tool.cplus), Settings(cplus=tool.cplus))
     copies = cells.sound_copies(compilers.describe(tool))
     return (*plain, *copies, "-fno-math-errno", "-fno-trapping-math")

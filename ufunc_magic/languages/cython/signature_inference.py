@@ -1,4 +1,4 @@
-"""What a function of a Cython module can be: a ufunc, with which operands, or what it is to Python, and why."""
+"""Signatures of the functions of a Cython module that can be ufuncs, and reasons for those that cannot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .cython_function import CellText, CyFunction, CythonType
 
 @dataclass(frozen=True)
 class NoUfunc:
-    """A function that stays what it is to Python, and why: ``reason`` completes "The function ..."."""
+    """A function that stays Python's, and why: ``reason`` completes "The function ..."."""
 
     function: CyFunction
     reason: str
@@ -27,7 +27,7 @@ class TypedFunction:
 
     @property
     def outputs(self) -> tuple[CythonType, ...]:
-        """What a ctuple holds: it stands behind the parameters, as pointers."""
+        """The items of a ctuple: pointers after the parameters."""
         return self.function.returns.fields if self.function.returns.kind == "tuple" else ()
 
     @property
@@ -45,7 +45,7 @@ def infer(typed: TypedFunction, options: Options) -> Signature | NoUfunc:
     """
     function = typed.function
     annotation = typed.text.annotation(function.line)
-    reason = _reason(function, annotated=bool(annotation))
+    reason = _explain_reason(function, annotated=bool(annotation))
     if reason:
         if annotation:
             raise SignatureError(
@@ -59,7 +59,7 @@ def infer(typed: TypedFunction, options: Options) -> Signature | NoUfunc:
         if typed.outputs or function.returns.kind == "void"
         else c_type(function.returns, cplus=typed.cplus),
         parameters=(
-            *(_parameter(typed, position) for position in range(len(function.parameters))),
+            *(_describe_parameter(typed, position) for position in range(len(function.parameters))),
             *(
                 Parameter(f"out{n}", c_type(t, cplus=typed.cplus), pointer=1, access="write")
                 for n, t in enumerate(typed.outputs, 1)
@@ -68,7 +68,7 @@ def infer(typed: TypedFunction, options: Options) -> Signature | NoUfunc:
         line=function.line,
         text=typed.text.definition(function.line),
         doc=function.doc or typed.text.comment(function.line),
-        annotation=annotation or _evident(function),
+        annotation=annotation or _guess_signature(function),
     )
     arrays = [p.name for p in function.parameters if p.type.kind == "array"]
     for position, parameter in enumerate(function.parameters):
@@ -78,7 +78,7 @@ def infer(typed: TypedFunction, options: Options) -> Signature | NoUfunc:
                 return NoUfunc(function, f"uses the array '{parameter.name}' as a Python object")
             if effect.escapes:
                 return NoUfunc(function, f"may keep the array '{parameter.name}' beyond its call")
-    if arrays and not (annotation or _evident(function)):
+    if arrays and not (annotation or _guess_signature(function)):
         return NoUfunc(
             function,
             f"takes the array '{arrays[0]}', but no comment such as # ufunc: (n)->() above it gives "
@@ -90,13 +90,13 @@ def infer(typed: TypedFunction, options: Options) -> Signature | NoUfunc:
         )
     except SignatureError as fault:
         if not annotation:
-            return NoUfunc(function, f"cannot be one: {_cython(fault.marked)}")
-        raise SignatureError(_cython(fault.marked), remedy=_cython(fault.remedy)) from None
+            return NoUfunc(function, f"cannot be one: {_spell_for_cython(fault.marked)}")
+        raise SignatureError(_spell_for_cython(fault.marked), remedy=_spell_for_cython(fault.remedy)) from None
     if plains:
         why = plains[0]
         speaks_of_it = why.reason.split(" ", 1)[0] in ("gives", "takes", "has", "returns")
         reason = why.reason if speaks_of_it else f"has a parameter that cannot be an operand: {why.reason}"
-        return NoUfunc(function, _cython(f"{reason}{f' ({why.remedy})' if why.remedy else ''}"))
+        return NoUfunc(function, _spell_for_cython(f"{reason}{f' ({why.remedy})' if why.remedy else ''}"))
     _check_ranks(signatures[0], typed)
     # A memoryview knows its size.
     pointers = any(p.type.kind == "pointer" for p in function.parameters)
@@ -104,11 +104,11 @@ def infer(typed: TypedFunction, options: Options) -> Signature | NoUfunc:
     return replace(signatures[0], notes=notes)
 
 
-def _cython(message: str) -> str:
+def _spell_for_cython(message: str) -> str:
     return message.replace("// ufunc:", "# ufunc:")
 
 
-def _reason(function: CyFunction, *, annotated: bool) -> str:
+def _explain_reason(function: CyFunction, *, annotated: bool) -> str:
     """Why it can be no ufunc, whatever its comment says; ``""`` if it can."""
     if function.varargs:
         return "takes *args, **kwargs or keywords"
@@ -130,7 +130,7 @@ def _reason(function: CyFunction, *, annotated: bool) -> str:
     return ""
 
 
-def _evident(function: CyFunction) -> str:
+def _guess_signature(function: CyFunction) -> str:
     """The signature of a ``cdef`` function of one array that returns a number: nothing else could be meant."""
     arrays = [p for p in function.parameters if p.type.kind == "array"]
     others = [p for p in function.parameters if p.type.kind == "pointer"]
@@ -149,7 +149,7 @@ def c_type(kind: CythonType, *, cplus: bool) -> str:
     return kind.c
 
 
-def _parameter(typed: TypedFunction, position: int) -> Parameter:
+def _describe_parameter(typed: TypedFunction, position: int) -> Parameter:
     function = typed.function
     parameter = function.parameters[position]
     kind, c = parameter.type, c_type(parameter.type, cplus=typed.cplus)

@@ -16,7 +16,7 @@ _DECLARED = re.compile(
     r"static void __Pyx_AddTraceback\(const char \*funcname, int c_line,\s+int py_line, const char \*filename\);.*\n"
 )
 _DEFINED = re.compile(_DECLARED.pattern.replace(";.*", r" \{"))
-#: What it finds code objects by that it has made: they have the name, too.
+#: The key of its code objects, which have the name, too.
 _KEY = "c_line ? -c_line : py_line"
 
 _VARIABLE = """\
@@ -32,8 +32,8 @@ __ufm_place_type __ufm_place;
 """
 
 
-def with_place(c: str, *, name: str) -> str:
-    """Cython's C with tracebacks that name and count the lines of ``name``, as it calls the cell, as they are told to.
+def add_place(c: str, *, name: str) -> str:
+    """Cython's C with tracebacks whose name and lines of the cell, called ``name`` there, can be set.
 
     It is unchanged where Cython writes its function as no version before: tracebacks then have the name that the cell
     had when it was compiled, and the source's own lines.
@@ -51,5 +51,5 @@ def with_place(c: str, *, name: str) -> str:
 
 
 def has_place(c: str) -> bool:
-    """Whether `with_place` knew the function that makes tracebacks."""
+    """Whether `add_place` knew the function that makes tracebacks."""
     return _VARIABLE in c

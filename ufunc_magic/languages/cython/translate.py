@@ -23,18 +23,18 @@ from ._private import (
     Pipeline,
     PyrexTypes,
 )
-from .cdef_variant import PREFIX, Analysis, Variants, definitions, is_number, plain_name
+from .cdef_variant import PREFIX, Analysis, Variants, find_defs, is_number, plain_name
 from .cython_ctypes import ir_type
 from .cython_function import CellText, CyFunction, CyParameter, CythonType
 from .cython_lowering import lower
 from .cython_search import SearchContext, Searches
-from .nogil_clone import with_real_powers
-from .traceback_lines import with_place
+from .nogil_clone import use_real_powers
+from .traceback_lines import add_place
 
 
 @dataclass(frozen=True)
 class Translated:
-    """What Cython made of a cell.
+    """The result of translating a cell.
 
     ``free`` are the C functions that Cython knows to be callable without the GIL; ``annotated`` is the path of
     the HTML page that it wrote, or None.  ``program`` is the cell as the IR, None where that failed, for the reason in
@@ -81,7 +81,7 @@ def translate(
     source, path : str, Path
         The cell, and its ``.pyx`` file in a private folder, where the C file is written too.
     module, name : str
-        The extension module's name; what messages call the cell.
+        The extension module's name; the cell's name in messages.
     searches : Searches
         Has the folders that Cython searches, and gets the files that it reads.
     options : CythonOptions
@@ -122,7 +122,7 @@ def translate(
 
     run, listening = attempt(without)
     if listening.errors and (tried := run.variants.tried):
-        # Is the cell right without variants?  Then those are at fault in whose lines the errors are, or else all.
+        # If the cell is right without variants, those with errors in their lines are at fault, or else all.
         faults = {text.function_of(error.line) for error in listening.errors}
         run, listening = attempt(without | tried)
         if not listening.errors and faults < tried:
@@ -133,9 +133,9 @@ def translate(
         raise cython_errors.compile_error(listening.errors, name=name, cell=source)
     page = path.with_suffix(".html")
     return Translated(
-        c=with_place(with_real_powers(c_file.read_text(encoding="utf-8"), prefix=PREFIX), name=name),
-        functions=tuple(_functions(run)),
-        free=_free_functions(run),
+        c=add_place(use_real_powers(c_file.read_text(encoding="utf-8"), prefix=PREFIX), name=name),
+        functions=tuple(_read_functions(run)),
+        free=_find_free_functions(run),
         diagnostics=cython_errors.warnings(listening.warnings, name=name, cell=source),
         annotated=page if options.annotate and page.exists() else None,
         program=run.program,
@@ -158,7 +158,7 @@ class _Run:
     notes: list[str] = field(default_factory=list)
 
     def stages(self, stages: Sequence[Any]) -> list[Callable[[Any], Any]]:
-        """The pipeline with variants behind the parser, an analysis that knows them, and looks at the tree."""
+        """The pipeline with variants after the parser, an analysis that knows them, and looks at the tree."""
         looking = [stages[0], self.variants.add]
         for stage in stages[1:-1]:
             if isinstance(stage, AnalyseExpressionsTransform):
@@ -170,11 +170,11 @@ class _Run:
         return [*looking, self._use_all, stages[-1]]
 
     def _define(self, tree: Any) -> Any:
-        self.definitions = definitions(tree)
+        self.definitions = find_defs(tree)
         return tree
 
     def _lower(self, tree: Any) -> Any:
-        """Before Cython rewrites loops and calls into what its C has of them."""
+        """Lower the tree before Cython rewrites its loops and calls."""
         with Comfort("the cell's IR", self.notes):
             self.program, bodies = lower(tree, source=self.variants.text.source, desc=self.desc, notes=self.notes)
             functions = list(bodies.values())
@@ -193,7 +193,7 @@ class _Run:
 # -------------------------------------------------------------------------------- Cython's symbol table
 
 
-def _ctype(kind: Any) -> CythonType:
+def _read_type(kind: Any) -> CythonType:
     shown = str(kind)
     const = bool(getattr(kind, "is_const", False))
     if getattr(kind, "is_cv_qualified", False):
@@ -202,28 +202,28 @@ def _ctype(kind: Any) -> CythonType:
         return CythonType("void", shown=shown)
     if kind.is_pyobject:
         if getattr(kind, "is_buffer", False) and kind.dtype.is_numeric:
-            element = _ctype(kind.dtype)
+            element = _read_type(kind.dtype)
             return CythonType(
                 "object", element.c, ndim=kind.ndim, shown=f"numpy.ndarray of {kind.dtype}", number=element.number
             )
         return CythonType("object", shown="numpy.ndarray" if "ndarray" in shown else shown)
     if kind.is_memoryviewslice:
-        element = _ctype(kind.dtype)
+        element = _read_type(kind.dtype)
         direct = all(access == "direct" for access, _ in kind.axes)
         if element.kind != "number" or not direct:
             return CythonType("other", shown=shown)
         return CythonType("array", element.c, element.const, len(kind.axes), shown=shown, number=element.number)
     if kind.is_ptr and not kind.base_type.is_cfunction:
-        element = _ctype(kind.base_type)
+        element = _read_type(kind.base_type)
         if element.kind != "number" or kind.base_type is PyrexTypes.c_char_type:
             return CythonType("other", shown=shown)
         return CythonType("pointer", element.c, element.const, shown=shown, number=element.number)
     if getattr(kind, "is_ctuple", False):
-        fields = tuple(_ctype(component) for component in kind.components)
+        fields = tuple(_read_type(component) for component in kind.components)
         return CythonType("tuple" if all(f.kind == "number" for f in fields) else "other", fields=fields, shown=shown)
     if is_number(kind) and not kind.is_fused:
         c = "bint" if kind is PyrexTypes.c_bint_type else kind.empty_declaration_code()
-        return CythonType("number", c, const, shown=shown, number=_number(kind))
+        return CythonType("number", c, const, shown=shown, number=_read_number(kind))
     return CythonType("other", shown=shown)
 
 
@@ -231,44 +231,44 @@ def _ctype(kind: Any) -> CythonType:
 _NUMBERS = {from_number(number): number for number in reversed(TYPES)}
 
 
-def _number(kind: Any) -> int:
+def _read_number(kind: Any) -> int:
     """NumPy's type number of a type."""
     return _NUMBERS.get(ir_type(kind), 12 if kind.is_float else 9)
 
 
-def _functions(run: _Run) -> list[CyFunction]:
+def _read_functions(run: _Run) -> list[CyFunction]:
     """The functions of the cell, from Cython's symbol table."""
     c_functions: dict[str, CyFunction] = {}  # by C name
     for entry in run.tree.scope.cfunc_entries:
         if entry.pos is None or entry.pos[0] is not run.desc or entry.visibility == "extern":
             continue
         if entry.type.is_cfunction and entry.func_cname and not entry.type.is_fused:
-            c_functions.setdefault(entry.func_cname, _c_function(entry, run))
+            c_functions.setdefault(entry.func_cname, _read_c_function(entry, run))
     variants: dict[str, list[CyFunction]] = {}  # several of a fused function
     for function in c_functions.values():
         if function.name.startswith(PREFIX):
             variants.setdefault(function.name.removeprefix(PREFIX), []).append(function)
-    functions = [_without_defaults(f, variants) for f in c_functions.values() if not f.name.startswith(PREFIX)]
+    functions = [_drop_defaults(f, variants) for f in c_functions.values() if not f.name.startswith(PREFIX)]
     known = {function.name for function in functions}
     for name, node in run.definitions.items():
         if name not in known and node.pos[0] is run.desc:
-            functions += _def_functions(node, variants.get(name, ()), doc=run.variants.docs.get(name, ""))
+            functions += _read_defs(node, variants.get(name, ()), doc=run.variants.docs.get(name, ""))
     return sorted(functions, key=lambda f: f.line)
 
 
-def _without_defaults(function: CyFunction, variants: Mapping[str, Sequence[CyFunction]]) -> CyFunction:
-    """A ``cpdef`` with default values as what can be called without them."""
+def _drop_defaults(function: CyFunction, variants: Mapping[str, Sequence[CyFunction]]) -> CyFunction:
+    """A ``cpdef`` with default values as its variant, which has none."""
     for variant in variants.get(function.name, ()) if function.kind == "cpdef" else ():
         if variant.fused == function.fused:
             return replace(variant, name=function.name, kind="cpdef", line=function.line, doc=function.doc)
     return function
 
 
-def _c_function(entry: Any, run: _Run) -> CyFunction:
+def _read_c_function(entry: Any, run: _Run) -> CyFunction:
     kind, name = entry.type, plain_name(entry)
     optional = len(kind.args) - kind.optional_arg_count
     parameters = [
-        CyParameter(str(arg.name or f"x{n}"), _ctype(arg.type), n >= optional) for n, arg in enumerate(kind.args)
+        CyParameter(str(arg.name or f"x{n}"), _read_type(arg.type), n >= optional) for n, arg in enumerate(kind.args)
     ]
     value = kind.exception_value
     body, effects = run.lowered.get(str(entry.func_cname), (None, None))
@@ -278,13 +278,13 @@ def _c_function(entry: Any, run: _Run) -> CyFunction:
         line=entry.pos[1],
         cname=entry.func_cname,
         parameters=tuple(parameters),
-        returns=_ctype(kind.return_type),
+        returns=_read_type(kind.return_type),
         skip_dispatch=bool(kind.is_overridable),
         value="" if value is None else str(value),
         raises=_may_raise(kind),
         nogil=bool(kind.nogil),
         varargs=bool(kind.has_varargs),
-        fused=_specialization(run.tree.scope.entries.get(name), kind),
+        fused=_read_specialization(run.tree.scope.entries.get(name), kind),
         doc=run.variants.docs.get(name, ""),
         body=body,
         effects=effects,
@@ -295,28 +295,28 @@ def _may_raise(kind: Any) -> bool:
     return bool(kind.exception_check) or kind.exception_value is not None
 
 
-def _specialization(general: Any, specific: Any) -> dict[str, str]:
-    """What each fused type stands for in one specialisation of a function: ``{"number": "double"}``."""
+def _read_specialization(general: Any, specific: Any) -> dict[str, str]:
+    """The type chosen for each fused one in one specialisation of a function: ``{"number": "double"}``."""
     kind = getattr(general, "type", None)
     if kind is None or not kind.is_fused or not kind.is_cfunction or len(kind.args) != len(specific.args):
         return {}
     pairs = [(one.type, other.type) for one, other in zip(kind.args, specific.args, strict=True) if one.type.is_fused]
-    named = ((_element(one), _element(other)) for one, other in pairs)
+    named = ((_find_element(one), _find_element(other)) for one, other in pairs)
     # A pointer to a function has no name.
     return {str(one.name): str(other) for one, other in named if hasattr(one, "name")}
 
 
-def _element(kind: Any) -> Any:
-    """What a memoryview, a pointer or a qualified type is of."""
+def _find_element(kind: Any) -> Any:
+    """The element type of a memoryview or a pointer, and the unqualified type of another."""
     for name in ("dtype", "base_type", "cv_base_type"):
         kind = getattr(kind, name, kind)
     return kind
 
 
-def _def_functions(node: Any, variants: Sequence[CyFunction], *, doc: str) -> list[CyFunction]:
-    """A ``def`` with what is known by its variants, one for each type that a fused one may be of."""
+def _read_defs(node: Any, variants: Sequence[CyFunction], *, doc: str) -> list[CyFunction]:
+    """A ``def`` with the types of its variants, one for each choice of a fused type."""
     fused = CythonType("other", shown="fused type")
-    types = [fused if a.type.is_fused else _ctype(a.type) for a in node.args]
+    types = [fused if a.type.is_fused else _read_type(a.type) for a in node.args]
     function = CyFunction(
         name=str(node.name),
         kind="def",
@@ -347,10 +347,10 @@ def _def_functions(node: Any, variants: Sequence[CyFunction], *, doc: str) -> li
     return list(known) or [function]
 
 
-def _free_functions(run: _Run) -> frozenset[str]:
+def _find_free_functions(run: _Run) -> frozenset[str]:
     """C names of everything that was declared nogil and does not raise, in the cell and in what it cimports.
 
-    And of what Cython itself calls of libm, unless the cell declares functions of its own under these names.
+    And of the functions of libm that Cython itself calls, unless the cell declares functions of these names.
     """
     names: set[str] = set()
     declared: set[str] = set()
@@ -360,7 +360,7 @@ def _free_functions(run: _Run) -> frozenset[str]:
         if id(scope) in visited or not hasattr(scope, "entries"):
             continue
         visited.add(id(scope))
-        # Specialisations of fused functions stand in the second list only.
+        # Specialisations of fused functions are in the second list only.
         for entry in [*scope.entries.values(), *getattr(scope, "cfunc_entries", ())]:
             waiting.extend(filter(None, (entry.scope, entry.as_module, getattr(entry.type, "scope", None))))
             for one in (entry, *entry.overloaded_alternatives):
