@@ -53,7 +53,6 @@ ALLOWED: dict[str, dict[str, str]] = {
         "cells/cell_settings.py": "includes above the first code",
         "compilers/diagnostics.py": "comments above a line that a message names",
         "notebook/completion.py": "half a line of a cell that is being typed",
-        "render/vectorization.py": "comments of a line that is shown",
     },
     "declarator": {
         "languages/c/declarations.py": "the reader",
