@@ -38,9 +38,18 @@ def loop_lines(functions: Iterable[FunctionIR]) -> tuple[int, ...]:
     return tuple(sorted({at.line for function in functions for at in find_loops(function.body)} - {0}))
 
 
-def repeats(program: Program, function: FunctionIR, above: frozenset[FunctionIR] = frozenset()) -> bool:
+def repeats(program: Program, function: FunctionIR) -> bool:
     """Whether a loop or a recursion is in a function, or in the functions of the cell that it calls."""
-    if function in above or next(find_loops(function.body), None) is not None:
-        return True
-    called = {other for name in function.calls for other in program.functions.get(name, ())}
-    return any(repeats(program, other, above | {function}) for other in called)
+    calls: dict[FunctionIR, set[FunctionIR]] = {}
+    waiting = [function]
+    while waiting:
+        function = waiting.pop()
+        if function in calls:
+            continue
+        if next(find_loops(function.body), None) is not None:
+            return True
+        calls[function] = {other for name in function.calls for other in program.functions.get(name, ())}
+        waiting += calls[function]
+    while free := {function for function, called in calls.items() if not called & calls.keys()}:
+        calls = {function: called for function, called in calls.items() if function not in free}
+    return bool(calls)
