@@ -110,7 +110,7 @@ def build(
         key = _key(chosen, source, options=options)
     with runtime.lock_of(f"build {key}"):  # one of several threads with the same cell compiles
         cache, place = store.default(), CellPlace(name, first_line)
-        if not options.force and (known := _remembered_build(key)):
+        if not options.force and (known := _remembered_build(key, place)):
             return _place_build(replace(known, cached=True, seconds=seconds), place)
 
         # The first object is for CPUs like this one; the portable object stands under the key itself.
@@ -176,10 +176,15 @@ def _compile(
     return cell if _is_guarded(options) else cell.noted(guard.untried(options)), inputs
 
 
-def _remembered_build(key: str) -> Build | None:
-    """The build of this process for ``key``, if its files are unchanged."""
+def _remembered_build(key: str, place: CellPlace) -> Build | None:
+    """The build of this process for ``key``, if its files are unchanged; opened again where its cell has variables."""
     inputs, result = BUILDS.get(key, (None, None))
-    return result if inputs and inputs.hold() else None
+    if inputs is None or result is None or not inputs.hold():
+        return None
+    if _keeps_state(result):
+        result = _open_again(result, place)
+        BUILDS[key] = inputs, result
+    return result
 
 
 def _remember_build(key: str, inputs: store.Inputs | None, result: Build) -> None:
@@ -188,6 +193,20 @@ def _remember_build(key: str, inputs: store.Inputs | None, result: Build) -> Non
         BUILDS.pop(next(iter(tuple(BUILDS)), ""), None)  # other threads may remove it, too
     if inputs:
         BUILDS[key] = inputs, result
+
+
+def _keeps_state(build: Build) -> bool:
+    """Whether calls may have changed variables of the cell; a Cython module keeps its own, as with ``%%cython``."""
+    functions = build.report_data.functions
+    return not build.loaded.module and any(code.kind in ("ufunc", "plain") and not code.pure for code in functions)
+
+
+def _open_again(build: Build, place: CellPlace) -> Build:
+    """The same code, opened once more: its variables have their first values."""
+    opened = build.loaded
+    again = _load(CompiledCell(opened.object_code, opened.report_data), None, place=place)
+    again.loaded.complete = opened.complete
+    return replace(build, loaded=again.loaded)
 
 
 def _key(language: Language, source: str, *, options: Options) -> str:
@@ -345,7 +364,7 @@ class CompiledBuild(Build):
         return html
 
 
-def _load(cell: CompiledCell, library: Path, *, place: CellPlace) -> CompiledBuild:
+def _load(cell: CompiledCell, library: Path | None, *, place: CellPlace) -> CompiledBuild:
     try:
         with runtime.lock_code(cell.object_code):
             opened = load(cell.object_code, library, place=place, report_data=cell.report_data)

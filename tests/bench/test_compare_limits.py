@@ -50,7 +50,16 @@ def f(a):
     return np.where(a < 0.5, 4*a + np.exp(-a), t + K)
 """
 CODE = CellFunction(
-    "f", "ufunc", nin=1, nout=1, python=PYTHON, checked=PYTHON, vector=VECTOR, python_name="f", timed=(12, 12)
+    "f",
+    "ufunc",
+    nin=1,
+    nout=1,
+    python=PYTHON,
+    checked=PYTHON,
+    vector=VECTOR,
+    python_name="f",
+    timed=(12, 12),
+    pure=True,
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -103,8 +104,10 @@ class _Sizes:
         sample = max(SAMPLE, min(LONGEST_SAMPLE, seconds / len(entries) / MOST_ROUNDS))
         pace = Pace(start + seconds, RESERVE * seconds, LEAST_ROUNDS, MOST_ROUNDS, sample)
         baseline = request.candidates[0].label
-        rows = measure_rows(
-            request, Prepared(entries, args, size), pace=pace, pressure=self.pressure, baseline=baseline
+        prepared = Prepared(entries, args, size)
+        # Each size begins with the same state.
+        rows = request.call_apart(
+            lambda: measure_rows(request, prepared, pace=pace, pressure=self.pressure, baseline=baseline)
         )
         for row in rows:
             self.costs.setdefault(row.label, []).append(row.seconds / max(1, size))
@@ -138,10 +141,11 @@ class _Sizes:
         size, number = count_elements(args), self.reached
         # The least of three: an interruption must not exclude a candidate.
         each = min(self.costs[one.label][-3:])
+        clock = self.request.budget.clock
         while number * 10 < size and PASSES * each * size > patience:
             number *= 8
             call = Call(one.function, one.place_arguments(resize_arguments(args, number)))
-            seconds = time_once(call, clock=self.request.budget.clock)[0]
+            seconds = self.request.call_apart(functools.partial(time_once, call, clock=clock))[0]
             each = seconds / number
             if seconds > patience / 8:
                 break
@@ -201,7 +205,9 @@ class _Sizes:
         clock, before = self.request.budget.clock, count_variants(one.function)
         # The smallest size shows whether a candidate changes its arguments, which would make the others look wrong.
         originals = () if self.rows else copy_arrays(call.arguments)
-        seconds, result = try_call(repr(one.label), call, clock=clock, fetch=one.fetch_results)
+        seconds, result = self.request.call_apart(
+            lambda: try_call(repr(one.label), call, clock=clock, fetch=one.fetch_results)
+        )
         spoilt = () if self.rows else find_changed(originals, call.arguments)
         for position in spoilt:
             np.copyto(call.arguments[position], originals[position])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import guard
 from ..cells import DeviceTime, Language
 from ..languages import language_of
 from ..model import (
@@ -154,6 +155,11 @@ class _Cell:
         runs = self.language.host_candidate
         timed = [c for c in known if (c.timed or c.samples) and runs(self.build[c.name])[0] is not None][:MOST_TIMED]
         notes = []
+        if not guard.can_copy() and (stateful := [c.name for c in timed if not c.pure]):
+            timed = [c for c in timed if c.pure]
+            notes.append(
+                f"{', '.join(stateful)} may keep state, which a table would change, so the report has no time of it"
+            )
         harmless = sum(not code.effects for code in known)  # each other one has a note of its own
         if harmless > MOST_TIMED:
             notes.append(f"the report times {len(timed)} of {harmless} functions; use um.compare() for the others")
@@ -188,6 +194,7 @@ class _Cell:
             budget=Budget(
                 COMPARING * options.time * share, max(MORE, options.time) * share, thorough=options.time > TIME
             ),
+            stateful=not code.pure,
         )
         with Comfort(f"the Python form of {code.name}", missing):
             request = replace(request, forms=load_forms(code))
@@ -229,6 +236,7 @@ class _Cell:
             inputs=operands,
             threads=Threads(self.build.threads, _most_threads(options)) if self.object_code.threads else None,
             on_device=device_times and functools.partial(make_device_rows, host, bound, device_times),
+            stateful=request.stateful and not device_times,  # a copy cannot use the device
             budget=replace(request.budget, seconds=request.budget.seconds * (1 + RIVAL_BUDGET * len(others))),
             limit=load_limits(),
         )
@@ -240,7 +248,8 @@ class _Cell:
         function = Candidate(request.name, request.function, "ufunc")
 
         def draw(largest: int) -> tuple[Any, ...]:
-            return draw_inputs(request, replace(operands, size=min(SAMPLED, largest)))
+            drawn = replace(operands, size=min(SAMPLED, largest))
+            return request.call_apart(lambda: draw_inputs(request, drawn))
 
         return Request(
             request.name,
@@ -250,6 +259,7 @@ class _Cell:
             limit=request.limit,
             find_loop=request.find_loop,
             progress=self.progress,
+            stateful=request.stateful,
         )
 
 

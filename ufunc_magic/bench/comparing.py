@@ -12,7 +12,7 @@ import numpy as np
 
 from ..model import ComparisonError
 from ..render import Comparison
-from ..runtime import ufunc_of
+from ..runtime import origin_of, ufunc_of
 from .callables import compare_on_arguments
 from .candidates import Candidate, CandidateLike, make_candidates
 from .elementwise import prepare_ufunc
@@ -49,6 +49,15 @@ def compare_request(request: Request) -> Comparison:
     Exception
         Anything that a ufunc raises on its sample inputs.
     """
+    if not request.stateful:
+        return _compare(request)
+    # The compiler's report comes from a thread of this process, and a copy shows no progress.
+    loops = {id(one.function): request.find_loop(one.function) for one in request.candidates}
+    apart = replace(request, progress=None, find_loop=lambda function: loops.get(id(function)))
+    return request.call_apart(lambda: _compare(apart))
+
+
+def _compare(request: Request) -> Comparison:
     match request.inputs:
         case Arguments() as arguments:
             return compare_on_arguments(request, arguments)
@@ -158,16 +167,27 @@ def make_request(
     """The request for `compare`, without the limits of the machine."""
     candidates = make_candidates(callables, names=names or {})
     expectation = _make_reference(reference, candidates)
-    groups = make_groups(args or (), sizes, draw=lambda size: _draw_arguments(candidates, size=size))
-    seconds = budget or (BUDGET_OF_SIZES if len(groups) > 1 else BUDGET)
-    return Request(
+    request = Request(
         " / ".join(one.label for one in candidates),
         candidates,
-        Arguments(groups),
+        Arguments([]),
         reference=expectation,
         tolerance=tolerance,
-        budget=Budget(seconds),
+        stateful=any(_keeps_state(one.function) for one in candidates),
     )
+
+    def draw(size: int) -> tuple[Any, ...]:
+        return request.call_apart(lambda: _draw_arguments(candidates, size=size))
+
+    groups = make_groups(args or (), sizes, draw=draw)
+    seconds = budget or (BUDGET_OF_SIZES if len(groups) > 1 else BUDGET)
+    return replace(request, inputs=Arguments(groups), budget=Budget(seconds))
+
+
+def _keeps_state(function: Callable[..., Any]) -> bool:
+    """Whether it is a compiled function of a cell that may keep state; one that came from elsewhere may."""
+    origin = origin_of(function)
+    return origin is not None and not (origin.cell_function and origin.cell_function.pure)
 
 
 def _make_reference(reference: str | Callable[..., Any] | None, candidates: Sequence[Candidate]) -> Candidate | None:

@@ -9,10 +9,11 @@ import functools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import NDArray
 
+from .. import guard
 from ..forms import Watched
 from ..render import Row
 from .candidates import Candidate
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from ..render import LoopReport
 
 Progress = Callable[[float, str], object]
+Result = TypeVar("Result")
+
+#: Seconds that a copy of the process may take for a comparison, and for each second of its budget.
+PATIENCE, PATIENCE_EACH = 30.0, 20.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,6 +193,9 @@ class Request:
         The machine's bandwidth; without it no row has a share of it.
     find_loop : callable
         Returns the compiler's report on the loop of a ufunc, None if there is none.
+    stateful : bool
+        A candidate keeps state between calls or changes other objects: all of it runs in copies of this process, and
+        compared results begin with the same state.
     progress : callable
         Receives the share that is done and the current size.
     """
@@ -204,6 +212,7 @@ class Request:
     limit: Limits | None = None
     find_loop: Callable[[object], LoopReport | None] = recall_loop
     progress: Progress | None = None
+    stateful: bool = False
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -219,6 +228,12 @@ class Request:
         """A call of the ufunc on arrays, on so many threads."""
         context = functools.partial(self.threads.use, threads) if self.threads else nullcontext
         return Call(self.function, arrays, context)
+
+    def call_apart(self, work: Callable[[], Result]) -> Result:
+        """The result of ``work``; of a stateful request in a copy of the process, so that it leaves no trace."""
+        if not self.stateful:
+            return work()
+        return guard.call_in_copy(work, seconds=PATIENCE + PATIENCE_EACH * self.budget.seconds)
 
     def fitting(self, run: Callable[[int], object], share: float, *, most: int) -> int:
         """Elements that ``run`` computes in a share of the budget, a round number."""

@@ -146,6 +146,7 @@ def ufunc_entry(
         timed=timed if signature.inputs else (),
         cautious=cautious,
         effects=tuple(effects),
+        pure=function.body.pure,
         **_texts(form),
     )
 

@@ -1,0 +1,122 @@
+"""A table leaves no trace: functions that keep state, and the notebook's own objects, are as without a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+import ufunc_magic as um
+from support import compile_in, run_cell
+from ufunc_magic.guard import can_copy
+
+pytestmark = pytest.mark.skipif(not can_copy(), reason="this system has no fork()")
+
+#: Name -> source, what is looked at after the report, its value.
+C_CELLS: dict[str, tuple[str, str, Any]] = {
+    "a parameter that another function sets": (
+        "static double scale = 1;\ndouble set_scale(double s) { scale = s; return s; }\n"
+        "double apply(double x) { return x * scale; }\n",
+        "apply(5.0)",
+        5.0,
+    ),
+    "a streaming mean": (
+        "double mean(double x) { static double sum; static int n; sum += x; n++; return sum / n; }\n",
+        "list(mean(np.array([1.0, 2, 3, 4])))",
+        [1, 1.5, 2, 2.5],
+    ),
+    "a counter": (
+        "static long n;\ndouble f(double x) { n++; return x * x; }\nlong calls(void) { return n; }\n",
+        "calls()",
+        0,
+    ),
+    "a generator with a seed of its own": (
+        "static unsigned long s = 42;\n"
+        "double draw(double x) { s = s * 6364136223846793005UL + 1; return x * (s >> 40); }\n",
+        "draw(1.0)",
+        42 * 6364136223846793005 % 2**64 + 1 >> 40,
+    ),
+    "a table that is filled": (
+        "static double seen[8];\nlong note(long k) { seen[k & 7] += 1; return k; }\n"
+        "double look(long k) { return seen[k & 7]; }\n",
+        "[look(k) for k in range(8)]",
+        [0.0] * 8,
+    ),
+    "a table that is filled through a pointer": (
+        "static int table[4];\nstatic int *at = table;\nint push(int x) { at[x & 3] = x; return x; }\n"
+        "int look(int k) { return table[k & 3]; }\n",
+        "[look(k) for k in range(4)]",
+        [0] * 4,
+    ),
+    "a memo on the heap": (
+        "#include <stdlib.h>\nstatic double *memo;\nstatic int used;\n"
+        "double store(double x) { if (!memo) memo = calloc(64, 8); memo[used++ & 63] = x; return x; }\n"
+        "int size(void) { return used; }\n",
+        "size()",
+        0,
+    ),
+    "a helper that counts": (
+        "static int depth;\nstatic void enter(void) { depth++; }\ndouble f(double x) { enter(); return x + 1; }\n"
+        "int look(void) { return depth; }\n",
+        "look()",
+        0,
+    ),
+    "a filter with memory": (
+        "double low_pass(double x) { static double y; y += 0.5 * (x - y); return y; }\n",
+        "list(low_pass(np.array([8.0, 8, 8])))",
+        [4, 6, 7],
+    ),
+    "an array that is summed into a global": (
+        "static double total;\n// ufunc: (n)->()\ndouble add(const double *x, int n) {\n"
+        "    for (int i = 0; i < n; i++) total += x[i];\n    return total;\n}\n",
+        "add(np.ones(3))",
+        3.0,
+    ),
+    "a toggle": ("double flip(double x) { static int on; on = !on; return on ? x : -x; }\n", "flip(2.0)", 2.0),
+}
+
+
+@pytest.mark.parametrize("name", C_CELLS)
+def test_a_report_leaves_the_state_of_c(name: str, shared_cache_folder: Path) -> None:
+    source, expression, value = C_CELLS[name]
+    build = compile_in(shared_cache_folder, source)
+    report = build.report(time=0.05)
+    assert report.comparisons
+    assert all(row.ok for row in report.rows)
+    assert eval(expression, {"np": np, **build}) == value
+
+
+def test_a_comparison_leaves_the_state_of_c() -> None:
+    f = um.c_ufunc("long next(long k) { static long n = 3; n += k; return n; }")
+    comparison = um.compare({"C": f, "NumPy": lambda k: 3 + np.cumsum(k)}, np.arange(1000), sizes="10:100", budget=0.1)
+    assert comparison.ok
+    um.compare([f], budget=0.1)
+    assert f(1) == 4
+
+
+CELL = "long n = 3;\nlong add(long k) { n += k; return n; }\n"
+
+
+@pytest.mark.parametrize("options", ["", "-q", "--sizes 10:100 --time 0.1"])
+def test_a_cell_that_runs_again_starts_its_variables_again(loaded: InteractiveShell, options: str) -> None:
+    for _ in range(2):
+        run_cell(loaded, "c_ufunc", CELL, options)
+        assert loaded.user_ns["add"](4) == 7
+
+
+def test_an_earlier_function_keeps_its_state_when_its_cell_runs_again(loaded: InteractiveShell) -> None:
+    run_cell(loaded, "c_ufunc", CELL, "-q")
+    earlier = loaded.user_ns["add"]
+    earlier(4)
+    run_cell(loaded, "c_ufunc", CELL, "-q")
+    assert earlier(0) == 7
+
+
+def test_a_cell_without_state_gives_the_same_functions_again(loaded: InteractiveShell) -> None:
+    run_cell(loaded, "c_ufunc", "double f(double x) { return 2 * x; }\n", "-q")
+    before = loaded.user_ns["f"]
+    run_cell(loaded, "c_ufunc", "double f(double x) { return 2 * x; }\n", "-q")
+    assert loaded.user_ns["f"] is before

@@ -1,0 +1,132 @@
+"""A call in a copy of this process: nothing that it does to memory, and nothing that it prints, is there afterwards.
+
+A report calls a function millions of times.  A function that keeps state, or changes the notebook's objects, is
+called in a fork, which has everything that the notebook has.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import signal
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+from ..model import UfuncMagicError
+
+Result = TypeVar("Result")
+
+#: The user's functions may raise anything.
+FAULTS = (Exception,)
+
+
+def can_copy() -> bool:
+    """Return whether this system can copy a process."""
+    return hasattr(os, "fork")
+
+
+def call_in_copy(work: Callable[[], Result], *, seconds: float) -> Result:
+    """Call a function in a copy of this process, and return a copy of its result.
+
+    Parameters
+    ----------
+    work : callable
+        Its result must be picklable.
+    seconds : float
+        The copy is ended after this time.
+
+    Raises
+    ------
+    UfuncMagicError
+        If the copy crashes, takes longer, or makes a result that cannot be sent.
+    Exception
+        Whatever ``work`` raises.
+    """
+    reading, writing = os.pipe()
+    process, stopped = 0, None
+    try:
+        try:
+            process = _fork()
+            if not process:
+                _work_in_copy(work, writing, seconds)
+            os.close(writing)
+            data = _read_to_end(reading)
+        except KeyboardInterrupt as interrupt:
+            if not process:
+                raise
+            stopped = interrupt
+            os.kill(process, signal.SIGINT)  # the copy may have a result of what it did so far
+            data = _read_to_end(reading)
+        status = os.waitpid(process, 0)[1]
+    except BaseException:
+        if process:
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+        raise
+    finally:
+        os.close(reading)
+    if not data:
+        if stopped:
+            raise stopped
+        ended = signal.Signals(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else None
+        if ended == signal.SIGALRM:
+            raise UfuncMagicError(f"The calls did not end within {seconds:.0f} s.", remedy="Use a smaller --size.")
+        cause = ended.name if ended else f"exit status {os.waitstatus_to_exitcode(status)}"
+        raise UfuncMagicError(f"A call ended its process ({cause}).")
+    succeeded, result = pickle.loads(data)
+    if not succeeded:
+        raise result
+    return result  # type: ignore[no-any-return]
+
+
+def _fork() -> int:
+    with warnings.catch_warnings():
+        # Python warns of a fork beside other threads: the copy runs this one only, and ends without clean-up.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
+def _work_in_copy(work: Callable[[], Any], writing: int, seconds: float) -> NoReturn:
+    """Send the result of ``work`` and end."""
+    try:
+        # An interrupt of the notebook is for the notebook, which sends it on.
+        os.setpgid(0, 0)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        # A copy never outlives its time, not even where the notebook is gone.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        silence = os.open(os.devnull, os.O_RDWR)
+        for descriptor in range(3):
+            os.dup2(silence, descriptor)
+        # In a kernel these two send what they get to the notebook.
+        sys.stdout = sys.stderr = os.fdopen(silence, "w")
+        data = _pack(work)
+        while data:
+            data = data[os.write(writing, data) :]
+    finally:
+        os._exit(0)
+
+
+def _pack(work: Callable[[], Any]) -> bytes:
+    """Whether ``work`` returned, and its result or exception, as a pickle."""
+    try:
+        return pickle.dumps((True, work()))
+    except FAULTS as fault:  # the notebook raises it
+        try:
+            pickle.loads(data := pickle.dumps((False, fault)))
+        except FAULTS:  # an exception of the cell's own class
+            return pickle.dumps((False, UfuncMagicError(f"{type(fault).__name__}: {fault}")))
+        return data
+
+
+def _read_to_end(reading: int) -> bytes:
+    pieces = [b""]
+    while True:
+        select.select([reading], [], [])  # an interrupt ends it, whoever has installed the handler; a read may go on
+        piece = os.read(reading, 1 << 20)
+        if not piece:
+            return b"".join(pieces)
+        pieces.append(piece)
