@@ -79,6 +79,62 @@ C_CELLS: dict[str, tuple[str, str, Any]] = {
 }
 
 
+#: Name -> source, what is looked at after the report, its value.
+CYTHON_CELLS: dict[str, tuple[str, str, Any]] = {
+    "a list that grows": ("hist = []\ncpdef double p(double x):\n    hist.append(x)\n    return x\n", "len(hist)", 0),
+    "a list that empties": (
+        "Q = [1, 2, 3]\ncpdef double p(double x):\n    if Q: Q.pop()\n    return x\n",
+        "len(Q)",
+        3,
+    ),
+    "an item of a list": ("L = [0]\ncpdef double p(double x):\n    L[0] = x\n    return x\n", "L[0]", 0),
+    "a set": ("S = set()\ncpdef double p(double x):\n    S.add(x)\n    return x\n", "len(S)", 0),
+    "a dict": ("D = {}\ncpdef double p(double x):\n    D[x] = D.get(x, 0) + 1\n    return x\n", "len(D)", 0),
+    "an iterator": ("it = iter(range(10**9))\ncpdef double p(double x):\n    next(it)\n    return x\n", "next(it)", 0),
+    "a memoryview of the module": (
+        "import numpy as np\nimport cython\ntab = np.zeros(4)\ncdef double[:] t = tab\n"
+        "@cython.boundscheck(False)\n@cython.wraparound(False)\n"
+        "cpdef double p(int i, double x):\n    t[i & 3] += x\n    return t[i & 3]\n",
+        "tab.sum()",
+        0,
+    ),
+    "an array of C": (
+        "cdef int seen[4]\ncpdef int p(int i):\n    seen[i & 3] += 1\n    return i\n"
+        "def look():\n    return [seen[k] for k in range(4)]\n",
+        "look()",
+        [0] * 4,
+    ),
+    "a pointer of the module": (
+        "cdef int seen[4]\ncdef int *at = seen\ncpdef int p(int i):\n    at[i & 3] += 1\n    return i\n"
+        "def look():\n    return [seen[k] for k in range(4)]\n",
+        "look()",
+        [0] * 4,
+    ),
+    "a helper that counts": (
+        "cdef int n = 0\ncdef void add() noexcept nogil:\n    global n\n    n += 1\n"
+        "cpdef double p(double x):\n    add()\n    return x\ndef look():\n    return n\n",
+        "look()",
+        0,
+    ),
+    "a generator of C's library": (
+        "from libc.stdlib cimport rand, srand\nsrand(42)\ncdef int first = rand()\nsrand(42)\n"
+        "cpdef double r(double x):\n    return x * rand()\ndef look():\n    return r(1.0) == first\n",
+        "look()",
+        True,
+    ),
+    "a def that notes its calls": (
+        "seen = []\ndef f(double[:] xs):\n    seen.append(len(xs))\n    return xs[0]\n",
+        "len(seen)",
+        0,
+    ),
+    "a def that writes to the module's array": (
+        "import numpy as np\nlast = np.zeros(3)\ndef f(double[:] xs):\n    last[0] += xs[0]\n    return xs[0]\n",
+        "last.sum()",
+        0,
+    ),
+}
+
+
 @pytest.mark.parametrize("name", C_CELLS)
 def test_a_report_leaves_the_state_of_c(name: str, shared_cache_folder: Path) -> None:
     source, expression, value = C_CELLS[name]
@@ -86,6 +142,14 @@ def test_a_report_leaves_the_state_of_c(name: str, shared_cache_folder: Path) ->
     report = build.report(time=0.05)
     assert report.comparisons
     assert all(row.ok for row in report.rows)
+    assert eval(expression, {"np": np, **build}) == value
+
+
+@pytest.mark.parametrize("name", CYTHON_CELLS)
+def test_a_report_leaves_the_state_of_cython(name: str, shared_cache_folder: Path) -> None:
+    source, expression, value = CYTHON_CELLS[name]
+    build = compile_in(shared_cache_folder, source, language="cython")
+    assert all(row.ok for row in build.report(time=0.05).rows)
     assert eval(expression, {"np": np, **build}) == value
 
 

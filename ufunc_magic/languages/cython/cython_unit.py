@@ -459,7 +459,9 @@ def _write_entries(
             notes=notes,
         )
         internal = function.kind == "cdef" and not text.annotation(function.line)
-        entries.append(replace(entry, internal=internal, is_def=stays_def(function, text)))
+        entries.append(
+            replace(entry, internal=internal, is_def=stays_def(function, text), pure=_leaves_no_trace(function))
+        )
     for rest in planned.rest:
         function = rest.function
         if function.kind == "cdef":
@@ -474,8 +476,14 @@ def _write_entries(
             doc=function.doc or text.comment(function.line),
         )
         samples = _describe_samples(function) if isinstance(form, PythonForm) and form.pure else ()
-        entries.append(cells.python_entry(described, reason=rest.reason, samples=samples, form=form))
+        entry = cells.python_entry(described, reason=rest.reason, samples=samples, form=form)
+        entries.append(replace(entry, pure=_leaves_no_trace(function)))
     return sorted(entries, key=lambda entry: entry.line)
+
+
+def _leaves_no_trace(function: CyFunction) -> bool:
+    """Whether its IR shows that a call changes nothing but what its arguments lead to."""
+    return function.effects is not None and function.effects.traceless
 
 
 def _pick_representatives(planned: ModuleLoops) -> list[int]:
