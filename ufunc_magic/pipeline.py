@@ -196,16 +196,19 @@ def _remember_build(key: str, inputs: store.Inputs | None, result: Build) -> Non
 
 
 def _keeps_state(build: Build) -> bool:
-    """Whether calls may have changed variables of the cell; a Cython module keeps its own, as with ``%%cython``."""
-    functions = build.report_data.functions
-    return not build.loaded.module and any(code.kind in ("ufunc", "plain") and not code.pure for code in functions)
+    """Whether calls may have changed variables of the cell; a Cython module keeps its own, as with ``%%cython``.
+
+    Variables on a device have a life of their own.
+    """
+    own = not build.loaded.module and not build.loaded.device
+    return own and any(f.kind in ("ufunc", "plain") and not f.traceless for f in build.report_data.functions)
 
 
 def _open_again(build: Build, place: CellPlace) -> Build:
     """The same code, opened once more: its variables have their first values."""
     opened = build.loaded
     again = _load(CompiledCell(opened.object_code, opened.report_data), None, place=place)
-    again.loaded.complete = opened.complete
+    again.loaded.complete = lambda: opened.portable_code
     return replace(build, loaded=again.loaded)
 
 

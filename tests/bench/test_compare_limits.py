@@ -59,7 +59,7 @@ CODE = CellFunction(
     vector=VECTOR,
     python_name="f",
     timed=(12, 12),
-    pure=True,
+    traceless=True,
 )
 
 

@@ -155,8 +155,8 @@ class _Cell:
         runs = self.language.host_candidate
         timed = [c for c in known if (c.timed or c.samples) and runs(self.build[c.name])[0] is not None][:MOST_TIMED]
         notes = []
-        if not guard.can_copy() and (stateful := [c.name for c in timed if not c.pure]):
-            timed = [c for c in timed if c.pure]
+        if not guard.can_copy() and (stateful := [c.name for c in timed if not c.traceless]):
+            timed = [c for c in timed if c.traceless]
             notes.append(
                 f"{', '.join(stateful)} may keep state, which a table would change, so the report has no time of it"
             )
@@ -194,7 +194,7 @@ class _Cell:
             budget=Budget(
                 COMPARING * options.time * share, max(MORE, options.time) * share, thorough=options.time > TIME
             ),
-            stateful=not code.pure,
+            stateful=not code.traceless,
         )
         with Comfort(f"the Python form of {code.name}", missing):
             request = replace(request, forms=load_forms(code))

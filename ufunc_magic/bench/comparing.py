@@ -187,7 +187,7 @@ def make_request(
 def _keeps_state(function: Callable[..., Any]) -> bool:
     """Whether it is a compiled function of a cell that may keep state; one that came from elsewhere may."""
     origin = origin_of(function)
-    return origin is not None and not (origin.cell_function and origin.cell_function.pure)
+    return origin is not None and not (origin.cell_function and origin.cell_function.traceless)
 
 
 def _make_reference(reference: str | Callable[..., Any] | None, candidates: Sequence[Candidate]) -> Candidate | None:

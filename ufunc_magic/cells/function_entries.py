@@ -146,7 +146,7 @@ def ufunc_entry(
         timed=timed if signature.inputs else (),
         cautious=cautious,
         effects=tuple(effects),
-        pure=function.body.pure,
+        traceless=function.body.traceless,
         **_texts(form),
     )
 
@@ -172,6 +172,7 @@ def native_entry(
         doc=function.doc,
         source=function.text,
         line=function.line,
+        traceless=function.body.traceless,
         reason=f"{why} ({remedy})" if remedy else why,
     )
 

@@ -38,9 +38,9 @@ class CellFunction(FunctionCode):
         Functions with side effects that it calls (``"printf"``, ``"fopen"``).
     inputs : tuple of tuple
         For a function that fails on ordinary values: rows of inputs on which it works; else empty.
-    pure : bool
-        Its calls change nothing but its outputs, and depend on nothing but its inputs.  Any other function is checked
-        and timed in a copy of the process.
+    traceless : bool
+        A call changes nothing but what its arguments lead to.  Any other function is checked and timed in a copy of the
+        process.
     internal : bool
         A cdef function without a ``ufunc:`` comment: it is not bound if its name is already in use.
     """
@@ -57,7 +57,7 @@ class CellFunction(FunctionCode):
     effects: tuple[str, ...] = ()
     inputs: tuple[tuple[Any, ...], ...] = ()
     marks: str = ""
-    pure: bool = False
+    traceless: bool = False
     internal: bool = False
 
     @property

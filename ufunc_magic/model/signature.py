@@ -225,6 +225,8 @@ class BodyFacts:
     pure : bool
         Judging from its text, it depends on its arguments only and has no side effects: no statics, no globals written,
         no calls but to libm and to pure functions of the cell.
+    traceless : bool
+        A call changes nothing but what its arguments lead to.
     size : int
         Syntax nodes, functions of the cell it calls included: a measure for inlining.
     recursive : bool
@@ -234,6 +236,7 @@ class BodyFacts:
     loops: bool = False
     loop_lines: tuple[int, ...] = ()
     pure: bool = False
+    traceless: bool = False
     size: int = 0
     recursive: bool = False
 

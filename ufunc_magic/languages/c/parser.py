@@ -351,7 +351,7 @@ def _read_prototype(cell: _Cell, node: Node, declared: Declaration, place: _Plac
         annotation=annotation or (f"name={other}" if other else ""),
         variadic=head.variadic,
         qualifiers=frozenset({'extern "C"'}) if place.c_linkage else frozenset(),
-        body=BodyFacts(calls=frozenset({name}), pure=_is_pure(name)),
+        body=BodyFacts(calls=frozenset({name}), pure=_is_pure(name), traceless=_is_pure(name)),
         external=True,
     )
 
@@ -474,6 +474,7 @@ def _add_effects(cell: _Cell, tree: CText) -> tuple[Function, ...]:
                     loops=effect.loops,
                     loop_lines=loop_lines([body]),
                     pure=effect.pure,
+                    traceless=effect.traceless,
                     size=_count_nodes(node) + sum(sizes[name] for name in effect.reaches - {function.name}),
                     recursive=function.name in effect.reaches,
                 ),

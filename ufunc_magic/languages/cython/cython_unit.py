@@ -459,9 +459,8 @@ def _write_entries(
             notes=notes,
         )
         internal = function.kind == "cdef" and not text.annotation(function.line)
-        entries.append(
-            replace(entry, internal=internal, is_def=stays_def(function, text), pure=_leaves_no_trace(function))
-        )
+        is_def, traceless = stays_def(function, text), _is_traceless(function)
+        entries.append(replace(entry, internal=internal, is_def=is_def, traceless=traceless))
     for rest in planned.rest:
         function = rest.function
         if function.kind == "cdef":
@@ -477,11 +476,11 @@ def _write_entries(
         )
         samples = _describe_samples(function) if isinstance(form, PythonForm) and form.pure else ()
         entry = cells.python_entry(described, reason=rest.reason, samples=samples, form=form)
-        entries.append(replace(entry, pure=_leaves_no_trace(function)))
+        entries.append(replace(entry, traceless=_is_traceless(function)))
     return sorted(entries, key=lambda entry: entry.line)
 
 
-def _leaves_no_trace(function: CyFunction) -> bool:
+def _is_traceless(function: CyFunction) -> bool:
     """Whether its IR shows that a call changes nothing but what its arguments lead to."""
     return function.effects is not None and function.effects.traceless
 
