@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -70,8 +71,13 @@ PATTERNS = {
 }
 
 
-def literals(tree: ast.AST) -> Iterator[tuple[int, frozenset[str]]]:
-    """The words of each collection and of each string, but for docstrings."""
+@cache
+def literals() -> tuple[tuple[str, int, frozenset[str]], ...]:
+    """File, line and words of each collection and of each string of the package, but for docstrings."""
+    return tuple((file, *literal) for file, text in of_package() for literal in literals_of(ast.parse(text)))
+
+
+def literals_of(tree: ast.AST) -> Iterator[tuple[int, frozenset[str]]]:
     documented = {
         id(node.body[0].value)
         for node in ast.walk(tree)
@@ -96,12 +102,7 @@ def of_package() -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("subject", WORDS)
 def test_no_second_table(subject: str) -> None:
     words, enough = WORDS[subject]
-    tables = {
-        file: f"line {line}"
-        for file, text in of_package()
-        for line, literal in literals(ast.parse(text))
-        if len(literal & words) >= enough
-    }
+    tables = {file: f"line {line}" for file, line, literal in literals() if len(literal & words) >= enough}
     assert {file: line for file, line in tables.items() if file not in ALLOWED[subject]} == {}
     assert sorted(ALLOWED[subject].keys() - tables.keys()) == [], "these are no exceptions any more"
 
