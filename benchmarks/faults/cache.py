@@ -774,7 +774,7 @@ def _signing() -> None:
 
 def _forget() -> None:
     """Let the next build of this process look into the cache."""
-    pipeline._builds.clear()
+    pipeline.BUILDS.clear()
 
 
 _templates: dict[str, Path] = {}

@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from support import run_python
 
 # They take seconds to import, which those who run other tests need not wait for.
 pytestmark = [
@@ -264,6 +263,8 @@ cdef class Total:
 
 
 def test_ray_calls_a_ufunc() -> None:
+    from support import run_python  # workers import this file, and have no IPython for `support`
+
     if not importlib.util.find_spec("ray"):
         pytest.skip("Ray is not installed")
     script = """
