@@ -113,13 +113,17 @@ def _work_in_copy(work: Callable[[], Any], writing: int, seconds: float) -> NoRe
 def _pack(work: Callable[[], Any]) -> bytes:
     """Whether ``work`` returned, and its result or exception, as a pickle."""
     try:
-        return pickle.dumps((True, work()))
+        result = True, work()
     except FAULTS as fault:  # the notebook raises it
-        try:
-            pickle.loads(data := pickle.dumps((False, fault)))
-        except FAULTS:  # an exception of the cell's own class
-            return pickle.dumps((False, UfuncMagicError(f"{type(fault).__name__}: {fault}")))
-        return data
+        result = False, fault
+    try:
+        data = pickle.dumps(result)
+        if not result[0]:
+            pickle.loads(data)  # an exception of the cell's own class may not come back
+    except FAULTS as fault:
+        cause = f"The result cannot be pickled: {fault}" if result[0] else f"{type(result[1]).__name__}: {result[1]}"
+        return pickle.dumps((False, UfuncMagicError(cause)))
+    return data
 
 
 def _read_to_end(reading: int) -> bytes:
