@@ -6,6 +6,7 @@ called in a fork, which has everything that the notebook has.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import pickle
 import select
@@ -101,6 +102,7 @@ def _work_in_copy(work: Callable[[], Any], writing: int, seconds: float) -> NoRe
         silence = os.open(os.devnull, os.O_RDWR)
         for descriptor in range(3):
             os.dup2(silence, descriptor)
+        faulthandler.disable()  # it has a descriptor of its own
         # In a kernel these two send what they get to the notebook.
         sys.stdout = sys.stderr = os.fdopen(silence, "w")
         data = _pack(work)
