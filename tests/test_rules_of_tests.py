@@ -22,7 +22,7 @@ PRIVATE = {
     "compilers/test_toolchain.py": {"_name": "the file of a ctypes library, which ctypes names in no other way"},
 }
 
-#: What displays call by its name.
+#: Names of methods that displays call.
 DISPLAYED = ("_repr_", "_ipython_", "_render_traceback_")
 
 

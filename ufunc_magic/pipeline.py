@@ -113,7 +113,7 @@ def build(
         if not options.force and (known := _remembered_build(key, place)):
             return _place_build(replace(known, cached=True, seconds=seconds), place)
 
-        # The first object is for CPUs like this one; the portable object stands under the key itself.
+        # The first object is for CPUs like this one, and has a key of its own; the portable object has the cell's.
         first, printed, replaces = _first_key(key), "", options.force
         cell: CompiledCell | None = None
         inputs: store.Inputs | None = None

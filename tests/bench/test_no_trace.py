@@ -184,3 +184,14 @@ def test_a_cell_without_state_gives_the_same_functions_again(loaded: Interactive
     before = loaded.user_ns["f"]
     run_cell(loaded, "c_ufunc", "double f(double x) { return 2 * x; }\n", "-q")
     assert loaded.user_ns["f"] is before
+
+
+def test_a_report_names_what_it_cannot_time_without_a_copy(
+    shared_cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = "static long n;\nlong add(long k) { n += k; return n; }\ndouble half(double x) { return x / 2; }\n"
+    build = compile_in(shared_cache_folder, source)
+    monkeypatch.delattr("os.fork")
+    report = build.report(time=0.05)
+    assert [comparison.name for comparison in report.comparisons] == ["half"]
+    assert any("add" in note and "not timed" in note for note in report.notes)

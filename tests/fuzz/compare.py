@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 import ufunc_magic as um
 from ufunc_magic import cells, forms as python_form
 from ufunc_magic.bench import expectation as verify
-from ufunc_magic.bench.expectation import FAULTS, to_lists
+from ufunc_magic.bench.expectation import to_lists
 from ufunc_magic.languages.c import lower, parser as cparse
-from ufunc_magic.model import Options
+from ufunc_magic.model import FAULTS, Options
 from ufunc_magic.render import Agreement
 
 from . import cvalues, grow

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
+from support import run_python, wait_until
 from ufunc_magic.guard import call_in_copy, can_copy
 from ufunc_magic.model import ComparisonError, UfuncMagicError
 
@@ -103,3 +107,37 @@ def test_an_interrupt_of_a_call_without_a_result_is_raised() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         call_in_copy(work, seconds=SECONDS)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a copy lives on until its time is over")
+def test_a_copy_ends_with_its_process(tmp_path: Path) -> None:
+    file = tmp_path / "number"
+    program = f"""
+import os, pathlib, signal, time
+from ufunc_magic.guard import call_in_copy
+
+def work():
+    file = pathlib.Path({str(file)!r})
+    file.with_suffix(".part").write_text(str(os.getpid()))
+    file.with_suffix(".part").rename(file)
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(1000)
+
+call_in_copy(work, seconds=1000)
+"""
+    run_python(program, code=None)
+    assert wait_until(lambda: not psutil.pid_exists(int(file.read_text())))
+
+
+def test_an_interrupt_before_the_copy_is_read_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    wait = select.select
+    interrupts = iter([KeyboardInterrupt])
+
+    def interrupted(*files: Any) -> Any:
+        for interrupt in interrupts:
+            raise interrupt
+        return wait(*files)
+
+    monkeypatch.setattr(select, "select", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        call_in_copy(lambda: time.sleep(1000), seconds=SECONDS)

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..model import ComparisonError
+from ..model import FAULTS, ComparisonError
 from ..render import Agreement, Kind, import_required
 from ..runtime import loops_of, ufunc_of
 from .agreement import split_outputs
-from .expectation import FAULTS
 from .rounds import Call, Clock, TimedCall, time_once
 
 #: Prefix of a text that is an expression for numexpr.

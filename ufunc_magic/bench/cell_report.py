@@ -15,6 +15,7 @@ from .. import guard
 from ..cells import DeviceTime, Language
 from ..languages import language_of
 from ..model import (
+    FAULTS,
     MOST_TIMED,
     TIME,
     TYPES,
@@ -33,7 +34,6 @@ from .agreement import compare_results
 from .candidates import Candidate, evaluate
 from .comparing import BUDGET_OF_SIZES, compare_request, make_groups
 from .elementwise import draw_inputs
-from .expectation import FAULTS
 from .loop_reports import LoopReports
 from .machine import Pressure, load_limits, revise_limits
 from .request import Arguments, Budget, Operands, Parameters, Progress, Request, Threads
@@ -158,7 +158,7 @@ class _Cell:
         if not guard.can_copy() and (stateful := [c.name for c in timed if not c.traceless]):
             timed = [c for c in timed if c.traceless]
             notes.append(
-                f"{', '.join(stateful)} may keep state, which a table would change, so the report has no time of it"
+                f"{', '.join(stateful)} may keep state, and this system cannot copy the process, so it was not timed"
             )
         harmless = sum(not code.effects for code in known)  # each other one has a note of its own
         if harmless > MOST_TIMED:

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..model import ComparisonError
+from ..model import FAULTS, ComparisonError
 from ..render import Comparison
 from ..runtime import origin_of, ufunc_of
 from .callables import compare_on_arguments
 from .candidates import Candidate, CandidateLike, make_candidates
 from .elementwise import prepare_ufunc
-from .expectation import FAULTS
 from .judging import add_speedups, measure_rows
 from .machine import Pressure, load_limits
 from .python_calls import prepare_function

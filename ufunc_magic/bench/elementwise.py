@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import OptionError, UfuncMagicError
+from ..model import FAULTS, OptionError, UfuncMagicError
 from ..render import count
 from . import expectation
 from .agreement import find_suspects, split_outputs
 from .candidates import Candidate, describe, is_numeric
-from .expectation import FAULTS, Expected, call_each, check_points, loop_over, to_lists
+from .expectation import Expected, call_each, check_points, loop_over, to_lists
 from .judging import Prepared
 from .request import Operands, Request
 from .rounds import Call, TimedCall, count_affordable, time_once

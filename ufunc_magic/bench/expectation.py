@@ -18,12 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import ComparisonError
+from ..model import FAULTS, ComparisonError
 from ..render import Agreement
 from .agreement import Explain, compare_results, is_masked, split_outputs
-
-#: The user's functions may raise anything; only an interrupt propagates.
-FAULTS = (Exception,)
 
 #: Changes of the inputs to try where rounding may explain a difference, and their size in ulp.
 DRAWS, STEPS = 16, 4

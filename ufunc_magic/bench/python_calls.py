@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from ..model import ComparisonError
+from ..model import FAULTS, ComparisonError
 from ..render import Agreement
 from .elementwise import C_RULES
-from .expectation import FAULTS, Guarded, Outcome, check_outcome, copy_arrays, find_changed, record_call
+from .expectation import Guarded, Outcome, check_outcome, copy_arrays, find_changed, record_call
 from .judging import Prepared
 from .request import Parameters, Request
 from .rounds import Call, TimedCall, time_once

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..forms import Watched, agreeing_text, at_random, cython_text, namespace, numexpr_text
-from ..model import RECORD, TYPES, CellFunction, Comfort, ComparisonError, UfuncMagicError
+from ..model import FAULTS, RECORD, TYPES, CellFunction, Comfort, ComparisonError, UfuncMagicError
 from ..render import import_optional
 from .candidates import Candidate, make_numexpr
-from .expectation import FAULTS
 from .request import Forms
 from .rounds import CLOCK
 

@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import ComparisonError, UfuncMagicError
+from ..model import FAULTS, ComparisonError, UfuncMagicError
 from .agreement import split_outputs
-from .expectation import FAULTS
 
 #: Size of a core dimension that only has a name.
 CORE_SIZE = 16

@@ -6,6 +6,7 @@ called in a fork, which has everything that the notebook has.
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import os
 import pickle
@@ -14,14 +15,13 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable
+from io import RawIOBase
 from typing import Any, NoReturn, TypeVar
 
-from ..model import UfuncMagicError
+from ..model import FAULTS, CellCrashed, UfuncMagicError
+from .helper.probe_memory import libc
 
 Result = TypeVar("Result")
-
-#: The user's functions may raise anything.
-FAULTS = (Exception,)
 
 
 def can_copy() -> bool:
@@ -41,42 +41,49 @@ def call_in_copy(work: Callable[[], Result], *, seconds: float) -> Result:
 
     Raises
     ------
+    CellCrashed
+        If the copy crashes or takes longer.
     UfuncMagicError
-        If the copy crashes, takes longer, or makes a result that cannot be sent.
+        If the result cannot be pickled.
     Exception
         Whatever ``work`` raises.
     """
-    reading, writing = os.pipe()
-    process, stopped = 0, None
-    try:
+    ends = os.pipe()
+    process, stopped, signals = 0, None, signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    with os.fdopen(ends[0], "rb", 0) as reading, os.fdopen(ends[1], "wb", 0) as writing:
         try:
-            process = _fork()
-            if not process:
-                _work_in_copy(work, writing, seconds)
-            os.close(writing)
-            data = _read_to_end(reading)
-        except KeyboardInterrupt as interrupt:
-            if not process:
-                raise
-            stopped = interrupt
-            os.kill(process, signal.SIGINT)  # the copy may have a result of what it did so far
-            data = _read_to_end(reading)
-        status = os.waitpid(process, 0)[1]
-    except BaseException:
-        if process:
-            os.kill(process, signal.SIGKILL)
-            os.waitpid(process, 0)
-        raise
-    finally:
-        os.close(reading)
+            try:
+                # An interrupt right after the fork waits until this process knows the copy, and the copy its handler.
+                signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+                process = _fork()
+                if not process:
+                    _work_in_copy(work, writing, seconds, signals)
+                signal.pthread_sigmask(signal.SIG_SETMASK, signals)
+                writing.close()
+                data = _read_to_end(reading)
+            except KeyboardInterrupt as interrupt:
+                if not process:
+                    raise
+                stopped = interrupt
+                os.kill(process, signal.SIGINT)  # the copy may have a result of what it did so far
+                writing.close()
+                data = _read_to_end(reading)
+            status = os.waitpid(process, 0)[1]
+        except BaseException:
+            if process:
+                os.kill(process, signal.SIGKILL)
+                os.waitpid(process, 0)
+            raise
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, signals)
     if not data:
         if stopped:
             raise stopped
         ended = signal.Signals(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else None
         if ended == signal.SIGALRM:
-            raise UfuncMagicError(f"The calls did not end within {seconds:.0f} s.", remedy="Use a smaller --size.")
+            raise CellCrashed(f"The calls did not end within {seconds:.0f} s.", remedy="Use a smaller --size.")
         cause = ended.name if ended else f"exit status {os.waitstatus_to_exitcode(status)}"
-        raise UfuncMagicError(f"A call ended its process ({cause}).")
+        raise CellCrashed(f"A call ended its process ({cause}).")
     succeeded, result = pickle.loads(data)
     if not succeeded:
         raise result
@@ -85,18 +92,20 @@ def call_in_copy(work: Callable[[], Result], *, seconds: float) -> Result:
 
 def _fork() -> int:
     with warnings.catch_warnings():
-        # Python warns of a fork beside other threads: the copy runs this one only, and ends without clean-up.
+        # Python warns of a fork in a process with other threads.  The copy runs this thread only.
         warnings.simplefilter("ignore", DeprecationWarning)
         return os.fork()
 
 
-def _work_in_copy(work: Callable[[], Any], writing: int, seconds: float) -> NoReturn:
-    """Send the result of ``work`` and end."""
+def _work_in_copy(work: Callable[[], Any], writing: RawIOBase, seconds: float, signals: set[Any]) -> NoReturn:
+    """Send the result of ``work`` and end; ``signals`` are blocked while it works."""
     try:
         # An interrupt of the notebook is for the notebook, which sends it on.
         os.setpgid(0, 0)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        # A copy never outlives its time, not even where the notebook is gone.
+        # A copy never outlives its time, nor the process that it is a copy of.
+        with contextlib.suppress(AttributeError):  # no Linux
+            libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, seconds)
         silence = os.open(os.devnull, os.O_RDWR)
@@ -105,9 +114,10 @@ def _work_in_copy(work: Callable[[], Any], writing: int, seconds: float) -> NoRe
         faulthandler.disable()  # it has a descriptor of its own
         # In a kernel these two send what they get to the notebook.
         sys.stdout = sys.stderr = os.fdopen(silence, "w")
+        signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         data = _pack(work)
         while data:
-            data = data[os.write(writing, data) :]
+            data = data[writing.write(data) :]
     finally:
         os._exit(0)
 
@@ -128,11 +138,11 @@ def _pack(work: Callable[[], Any]) -> bytes:
     return data
 
 
-def _read_to_end(reading: int) -> bytes:
+def _read_to_end(reading: RawIOBase) -> bytes:
     pieces = [b""]
     while True:
         select.select([reading], [], [])  # an interrupt ends it, whoever has installed the handler; a read may go on
-        piece = os.read(reading, 1 << 20)
+        piece = reading.read(1 << 20)
         if not piece:
             return b"".join(pieces)
         pieces.append(piece)

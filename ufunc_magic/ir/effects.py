@@ -1,4 +1,4 @@
-"""Effects of functions on the memory behind their pointers and on the rest of the world: bodies first, then calls.
+"""Effects of functions on the memory that their pointers lead to, and on the rest of the world: bodies, then calls.
 
 The answers err on the side of more work: a pointer that escapes into a variable or a structure counts as indexed and,
 unless its elements are const, as written; an opaque node may do anything to its symbols.  A function leaves no trace

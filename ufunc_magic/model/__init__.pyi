@@ -1,6 +1,7 @@
 from .cell_place import CellPlace as CellPlace, line_mark as line_mark
 from .comfort import Comfort as Comfort
 from .errors import (
+    FAULTS as FAULTS,
     ArgumentError as ArgumentError,
     CacheError as CacheError,
     CellAssertionError as CellAssertionError,

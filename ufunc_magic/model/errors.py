@@ -31,6 +31,9 @@ from typing import Literal
 
 from .cell_place import CellPlace
 
+#: What the user's functions may raise: anything.  Only an interrupt propagates.
+FAULTS = (Exception,)
+
 #: No red: JupyterLab writes errors on pink or on dark red, where its bold red has a contrast of 2.1 (4.5 is readable).
 BOLD, DIM, OFF = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
