@@ -171,11 +171,19 @@ class CellBuild:
                 f"{self.name} has nothing to bind: {reasons[0]}.",
                 remedy="Give the function a name of its own, and types of its own.",
             )
-        hidden = [f.name for f in unit.functions]
+        hidden = [f.name for f in unit.functions if f.name != "main" and f.file]
         if hidden:
+            prefix, mark, _ = hidden[0].partition("_")
+            pattern = f"{prefix}_*" if mark else "*"
+            file = next(f.file for f in unit.functions if f.name == hidden[0])
             return ParseError(
-                f"{self.name}: every function is static or main ({', '.join(hidden[:5])}).",
-                remedy="Remove `static` from functions you want as ufuncs, or rename main.",
+                f"{self.name} has no function of its own, and every function of {file} is static "
+                f"({', '.join(hidden[:5])}).",
+                remedy=f"Bind them with --wrap '{pattern}' (wrap={pattern!r}).",
+            )
+        if unit.functions:
+            return ParseError(
+                f"{self.name} has no function but main.", remedy="Rename main to bind it, or add a function."
             )
         return ParseError(
             f"{self.name} defines no readable C function.",

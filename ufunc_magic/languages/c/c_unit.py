@@ -33,6 +33,7 @@ from .prototypes import ONLY_DECLARED, LibraryFunctions, declared, linked, nothi
 
 #: Functions above which a cell is checked by itself first.
 _MANY = 300
+_ALL_STATIC = "every function of the cell is static, so all of them are bound"
 #: A function by its name, its file and its line.
 _Place = tuple[str, str, int]
 
@@ -141,26 +142,33 @@ def _choose_functions(cell: CellBuild, reading: _Reading) -> _Reading:
         If the compiler refuses a cell that has nothing to bind, or very many functions.
     """
     unit, options = reading.unit, cell.options
-    signatures, others = cells.plan_operands(unit, options=options, structures=True)
-    plain, unbound = plain_functions.bindable(others, taken=[s.name for s in signatures], unit=unit)
-    reading = replace(
-        reading,
-        signatures=tuple(signatures),
-        plain=tuple(plain),
-        unbound=tuple(unbound),
-        library=declared(unit, options=options),
-    )
-    if reading.is_empty or len(signatures) > _MANY:
+    reading = replace(_plan_functions(reading, options), library=declared(unit, options=options))
+    own = [f for f in unit.functions if f.static and not f.file]
+    if reading.is_empty and own:
+        # The text of a header, whose functions are static: they are all there is to bind.
+        functions = tuple(replace(f, static=False) if f in own else f for f in unit.functions)
+        planned = _plan_functions(replace(reading, unit=replace(unit, functions=functions)), options)
+        if not planned.is_empty:
+            reading = replace(planned, unbound=(*planned.unbound, _ALL_STATIC))
+    if reading.is_empty or len(reading.signatures) > _MANY:
         # The loops of a library take the compiler minutes: an error in its last line would come after them.
         if alone := cell.fault_alone():
             raise alone
         if reading.is_empty and reading.library.reasons:
             raise nothing_declared(reading.library.reasons, cell.name)
         if reading.is_empty:
-            raise cell.nothing_to_bind(unit, unbound)
+            raise cell.nothing_to_bind(unit, reading.unbound)
     if options.types and codegen.in_terms_of_t(unit):
         return replace(reading, plain=())  # their C names exist once per type
     return reading
+
+
+def _plan_functions(reading: _Reading, options: Options) -> _Reading:
+    """Decide which functions of the text are ufuncs, which are plain, and which are not bound."""
+    unit = reading.unit
+    signatures, others = cells.plan_operands(unit, options=options, structures=True)
+    plain, unbound = plain_functions.bindable(others, taken=[s.name for s in signatures], unit=unit)
+    return replace(reading, signatures=tuple(signatures), plain=tuple(plain), unbound=tuple(unbound))
 
 
 def _without_unresolved(cell: CellBuild, reading: _Reading) -> _Reading:

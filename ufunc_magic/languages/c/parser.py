@@ -389,8 +389,7 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
         return
     if cell.types.cplus and not declared.base:  # a constructor
         return
-    hidden_in_header = cell.header and "static" in declared.storage and cell.origin(node.start_point[0] + 1)[0]
-    if place.outside or hidden_in_header:
+    if place.outside:
         return _read_prototype(cell, node, declared, place)
     parameters = cell.types.parameters(head)
     top = place.outer or node
@@ -410,7 +409,8 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
         # Some libraries, ERFA for one, have theirs between the parameters and the brace.
         doc=doc or cell.text.comment_between(declarations.find_end_of_declarator(node), body.start_byte),
         annotation=annotation,
-        static=place.hidden or "static" in declared.storage,
+        static=place.hidden
+        or ("static" in declared.storage and not (file and cell.header and cell.header.includes(name))),
         variadic=head.variadic,
         template=place.template,
         scope=(*place.scope, *outer),
