@@ -114,7 +114,9 @@ def _translated(text: str) -> None:
     for cplus in (False, True):
         unit, tree = cparse.parse_cell(text, cplus=cplus)
         try:
-            signatures, plain = cells.plan_operands(unit, options=Options(cplus=cplus))
+            signatures, plain, faults = cells.plan_operands(unit, options=Options(cplus=cplus))
+            for _, fault in faults.values():
+                _said(fault)
             made = ["::".join([*p.function.scope, p.function.name]) for p in plain]
             codegen.translate(
                 text,

@@ -20,7 +20,7 @@ from ufunc_magic.model import TYPES, SignatureError, make_options
 def _translated(cell: str, *, simd: tuple[str, ...] = (), judge: int = 1, **options: object) -> Translation:
     made = make_options(options)
     unit = cparse.parse(cell, cplus=made.cplus)
-    signatures, plain = cells.plan_operands(unit, options=made)
+    signatures, plain, _ = cells.plan_operands(unit, options=made)
     names = [p.function.name for p in plain]
     math = VectorMath(simd, judge)
     return codegen.translate(

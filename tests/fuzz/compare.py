@@ -267,7 +267,7 @@ def _same(got: NDArray[Any], wanted: NDArray[Any], *, near: bool) -> NDArray[np.
 def _python_forms(made: Sequence[Function], batch: Batch) -> dict[str, python_form.PythonForm | python_form.NotPython]:
     text = grow.cell_of(made, batch.style)
     unit, tree = cparse.parse_cell(text)
-    signatures, _ = cells.plan_operands(unit, options=Options())
+    signatures, _, _ = cells.plan_operands(unit, options=Options())
     program = lower(tree)
     return {s.name: python_form.write(program, signature=s, unit=unit) for s in signatures}
 

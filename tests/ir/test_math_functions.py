@@ -110,7 +110,7 @@ def test_a_line_of_the_table_is_all_that_a_function_needs(monkeypatch: pytest.Mo
     math_function.cache_clear()
     try:
         unit, text = parse_cell("#include <math.h>\nfloat f(float x, float y) { return y*sigmoidf(x); }")
-        (signature,), _ = cells.plan_operands(unit, options=Options())
+        (signature,), _, _ = cells.plan_operands(unit, options=Options())
         form = forms.write(lower(text), signature=signature, unit=unit)
         assert isinstance(form, forms.PythonForm)
         assert form.source == "def f(x, y):\n    return y * (1 / (1 + math.exp(-x)))\n"

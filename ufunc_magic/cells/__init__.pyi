@@ -29,5 +29,5 @@ from .native import (
     target as target,
     vector_math as vector_math,
 )
-from .operands import Plain as Plain, plan_operands as plan_operands, several as several
-from .parameter_roles import resolved as resolved
+from .operands import OperandPlan as OperandPlan, Plain as Plain, plan_operands as plan_operands, several as several
+from .parameter_roles import place_of as place_of, resolved as resolved

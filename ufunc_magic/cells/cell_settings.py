@@ -12,7 +12,17 @@ from typing import Any
 
 from .. import codegen, compilers, shortcuts
 from ..compilers import GENERATED
-from ..model import CellFunction, CompileError, Diagnostic, FilesRead, ObjectCode, Options, ParseError, Unit, line_mark
+from ..model import (
+    CellFunction,
+    CompileError,
+    Diagnostic,
+    FilesRead,
+    ObjectCode,
+    Options,
+    ParseError,
+    SignatureError,
+    Unit,
+)
 from . import native, ufunc_comment
 
 
@@ -27,12 +37,11 @@ def preprocessed(tool: compilers.Toolchain, source: str, *, name: str, flags: Se
 
 def types_in_comments(unit: Unit) -> str:
     """``types=f4,f8`` in a function's comment; it speaks for the cell, which is compiled as one."""
-    comments = (
-        ufunc_comment.read(f.annotation, of=f"{f.name} (line {line_mark(f.line)})")
-        for f in unit.functions
-        if f.annotation
-    )
-    return next((comment.types for comment in comments if comment.types), "")
+    for function in unit.functions:
+        with contextlib.suppress(SignatureError):  # raised later, where it costs its own function alone
+            if types := ufunc_comment.read(function.annotation, of=function.name).types:
+                return types
+    return ""
 
 
 #: A text that mentions one of these may say something of its unit as a whole.

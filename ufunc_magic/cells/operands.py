@@ -6,6 +6,7 @@ import keyword
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ..model import (
     MAX_OPERANDS,
@@ -43,9 +44,37 @@ class Plain:
     remedy: str
 
 
-def plan_operands(
-    unit: Unit, *, options: Options, structures: bool = False, program: str = "main"
-) -> tuple[tuple[Signature, ...], tuple[Plain, ...]]:
+class OperandPlan(NamedTuple):
+    """The functions of a cell by what they become.
+
+    Attributes
+    ----------
+    signatures : tuple of Signature
+        In order of definition.  Several of one name are the loops of one ufunc.
+    plains : tuple of Plain
+        The other functions that the cell offers.
+    faults : dict
+        Python name -> function and error of each comment that asks for what its function cannot be.
+    """
+
+    signatures: tuple[Signature, ...]
+    plains: tuple[Plain, ...]
+    faults: dict[str, tuple[Function, SignatureError]]
+
+    def without_faults(self) -> OperandPlan:
+        """Return the plan itself.
+
+        Raises
+        ------
+        SignatureError
+            The first fault, if there is one.
+        """
+        for _, fault in self.faults.values():
+            raise fault
+        return self
+
+
+def plan_operands(unit: Unit, *, options: Options, structures: bool = False, program: str = "main") -> OperandPlan:
     """Decide what each function of a cell becomes.
 
     Parameters
@@ -59,17 +88,10 @@ def plan_operands(
     program : str
         The function that starts a program and is not offered, ``""`` for none.
 
-    Returns
-    -------
-    signatures : tuple of Signature
-        In order of definition.  Several of one name are the loops of one ufunc.
-    plains : tuple of Plain
-        The other functions that the cell offers.
-
     Raises
     ------
     SignatureError
-        If a comment or an option asks for what a function cannot be.
+        If an option asks for what a function cannot be.
     """
     offered = [function for function in unit.functions if not function.static and function.name != program]
     if options.signature and len({function.name for function in offered}) > 1:
@@ -81,18 +103,20 @@ def plan_operands(
     signatures: list[Signature] = []
     named: dict[str, list[Signature]] = {}
     plains: list[Plain] = []
+    faults: dict[str, tuple[Function, SignatureError]] = {}
     for function in offered:
-        note = ufunc_comment.read(function.annotation, of=place_of(function))
-        if note.inputs is None and options.signature:
-            layout = ufunc_comment.read(options.signature, of=place_of(function))
-            note = replace(note, text=layout.text, inputs=layout.inputs, outputs=layout.outputs)
-        name = note.name or (f"{function.name}_" if keyword.iskeyword(function.name) else function.name)
+        name = _python_name(function.name)
         try:
+            note = _read_note(function, options)
+            name = note.name or name
             signature = _signature(function, note, unit, name=name, options=options, structures=structures)
         except NotUfuncError as error:
-            if note.inputs is not None:
-                raise SignatureError(f"{place_of(function)}: {error.reason}.", remedy=error.remedy) from None
             plains.append(Plain(name, function, error.reason, error.remedy))
+            continue
+        except SignatureError as error:
+            if options.signature and not function.annotation:
+                raise
+            faults[name] = function, error
             continue
         same = named.setdefault(name, [])
         if reason := _disagreement(signature, same):
@@ -100,7 +124,20 @@ def plan_operands(
         else:
             signatures.append(signature)
             same.append(signature)
-    return tuple(signatures), tuple(plains)
+    return OperandPlan(tuple(signatures), tuple(plains), faults)
+
+
+def _python_name(name: str) -> str:
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def _read_note(function: Function, options: Options) -> Annotation:
+    """The words of its comment; those of an option where the comment gives no signature."""
+    note = ufunc_comment.read(function.annotation, of=place_of(function))
+    if note.inputs is None and options.signature:
+        layout = ufunc_comment.read(options.signature, of=place_of(function))
+        note = replace(note, text=layout.text, inputs=layout.inputs, outputs=layout.outputs)
+    return note
 
 
 def _disagreement(signature: Signature, same: Sequence[Signature]) -> str:
@@ -120,6 +157,26 @@ def _types(function: Function) -> tuple[object, ...]:
 
 
 def _signature(
+    function: Function, note: Annotation, unit: Unit, *, name: str, options: Options, structures: bool
+) -> Signature:
+    """The signature of a function.
+
+    Raises
+    ------
+    NotUfuncError
+        If it can be none.
+    SignatureError
+        If its comment asks for one all the same.
+    """
+    try:
+        return _find_signature(function, note, unit, name=name, options=options, structures=structures)
+    except NotUfuncError as error:
+        if note.inputs is None:
+            raise
+        raise SignatureError(f"{place_of(function)}: {error.reason}.", remedy=error.remedy) from None
+
+
+def _find_signature(
     function: Function, note: Annotation, unit: Unit, *, name: str, options: Options, structures: bool
 ) -> Signature:
     identity = options.identity
@@ -183,7 +240,7 @@ def _operands(
     used: set[str] = set()
 
     def make_name(word: str) -> str:
-        word = f"{word}_" if keyword.iskeyword(word) else word
+        word = _python_name(word)
         while word in used:
             word += "_"
         used.add(word)

@@ -320,6 +320,8 @@ class Unit:
         Functions declared without a body: in the cell itself, and in headers those that it wraps.
     records : dict
         Name -> members of each structure that NumPy could have, or why it could not.
+    stray_notes : tuple of (int, str)
+        Line and words of each ``// ufunc:`` comment of the cell that belongs to no function.
     """
 
     functions: tuple[Function, ...] = ()
@@ -332,6 +334,7 @@ class Unit:
     unknown_types: tuple[str, ...] = ()
     prototypes: tuple[Function, ...] = ()
     records: dict[str, tuple[Member, ...] | str] = field(default_factory=dict)
+    stray_notes: tuple[tuple[int, str], ...] = ()
 
     @property
     def loop_lines(self) -> tuple[int, ...]:

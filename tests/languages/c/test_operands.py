@@ -14,7 +14,8 @@ from ufunc_magic.model import MAX_OPERANDS, CellPlace, Operand, Signature, Signa
 
 
 def planned(text: str, *, cplus: bool = False, **options: Any) -> tuple[tuple[Signature, ...], tuple[Plain, ...]]:
-    return plan_operands(parse(text, cplus=cplus), options=make_options(options))
+    signatures, plains, _ = plan_operands(parse(text, cplus=cplus), options=make_options(options)).without_faults()
+    return signatures, plains
 
 
 def shown(signature: Signature) -> str:

@@ -136,17 +136,24 @@ class Text:
             above = _strip_marks(self.raw[first:last].decode(errors="replace"))
             lines[:0] = above if near else [line for line in above if _UFUNC.match(line.strip())]
             start = first
-        notes = [note[1].strip() for line in lines if (note := _UFUNC.match(line.strip()))]
-        comment = [line for line in lines if not _UFUNC.match(line.strip())]
-        return _dedent(comment), " ".join(filter(None, notes))
+        return _split_notes(lines)
 
-    def comment_between(self, start: int, end: int) -> str:
-        """The comments inside a span of bytes, as one text."""
+    def comment_between(self, start: int, end: int) -> tuple[str, str]:
+        """The comments inside a span of bytes: their text, and the words after ``ufunc:`` in it."""
         inside = self.comments[bisect_right(self.comments, start, key=lambda span: span[0]) :]
         lines: list[str] = []
         for first, last in inside[: bisect_right(inside, end, key=lambda span: span[1])]:
             lines += _strip_marks(self.raw[first:last].decode(errors="replace"))
-        return _dedent(lines)
+        return _split_notes(lines)
+
+    def notes(self) -> list[tuple[int, str]]:
+        """The line of each comment with words after ``ufunc:``, and these words."""
+        notes = []
+        for first, last in self.comments:
+            words = _split_notes(_strip_marks(self.raw[first:last].decode(errors="replace")))[1]
+            if words:
+                notes.append((bisect_right(self._starts, first), words))
+        return notes
 
 
 def read(text: str, *, cplus: bool = False, predefined: Mapping[str, str] = MappingProxyType({})) -> Text:
@@ -229,6 +236,12 @@ class _Conditions:
             return ("".join(rest.split()[:1]) in self.macros) is (word == "ifdef")
         condition = _DEFINED.sub(lambda m: str(int((m[1] or m[2]) in self.macros)), rest)
         return bool(constant(condition, self.macros, missing=0))
+
+
+def _split_notes(lines: list[str]) -> tuple[str, str]:
+    """The text of a comment, and the words after ``ufunc:`` in it."""
+    notes = [note[1].strip() for line in lines if (note := _UFUNC.match(line.strip()))]
+    return _dedent([line for line in lines if not _UFUNC.match(line.strip())]), " ".join(filter(None, notes))
 
 
 def blank_literals(text: str) -> str:

@@ -21,6 +21,7 @@ from ...model import (
     Options,
     ReportData,
     Signature,
+    SignatureError,
     Unit,
     line_mark,
 )
@@ -34,6 +35,8 @@ from .prototypes import ONLY_DECLARED, LibraryFunctions, declared, linked, nothi
 #: Functions above which a cell is checked by itself first.
 _MANY = 300
 _ALL_STATIC = "every function of the cell is static, so all of them are bound"
+#: The number of a loop in the names of its types.
+_OF_A_LOOP = re.compile(r"__ufm_[nst](\d+)")
 #: A function by its name, its file and its line.
 _Place = tuple[str, str, int]
 
@@ -42,7 +45,7 @@ _Place = tuple[str, str, int]
 class _Reading:
     """The functions of a cell and what becomes of each: a ufunc, a plain function, a function of a library.
 
-    ``left_out`` holds templates whose loops the compiler refused, with its reasons.
+    ``left_out`` holds templates whose loops the compiler refused, with its reasons; ``faults`` are those of comments.
     """
 
     unit: Unit
@@ -52,6 +55,7 @@ class _Reading:
     unbound: tuple[str, ...]
     library: LibraryFunctions
     left_out: Mapping[_Place, str] = field(default_factory=dict)
+    faults: Mapping[str, tuple[Function, SignatureError]] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
@@ -142,9 +146,10 @@ def _choose_functions(cell: CellBuild, reading: _Reading) -> _Reading:
         If the compiler refuses a cell that has nothing to bind, or very many functions.
     """
     unit, options = reading.unit, cell.options
-    reading = replace(_plan_functions(reading, options), library=declared(unit, options=options))
+    library = declared(unit, options=options)
+    reading = _plan_functions(replace(reading, library=library, faults=library.faults), options)
     own = [f for f in unit.functions if f.static and not f.file]
-    if reading.is_empty and own:
+    if reading.is_empty and own and not reading.faults:
         # The text of a header, whose functions are static: they are all there is to bind.
         functions = tuple(replace(f, static=False) if f in own else f for f in unit.functions)
         planned = _plan_functions(replace(reading, unit=replace(unit, functions=functions)), options)
@@ -154,6 +159,8 @@ def _choose_functions(cell: CellBuild, reading: _Reading) -> _Reading:
         # The loops of a library take the compiler minutes: an error in its last line would come after them.
         if alone := cell.fault_alone():
             raise alone
+        for _, error in reading.faults.values() if reading.is_empty else ():
+            raise error
         if reading.is_empty and reading.library.reasons:
             raise nothing_declared(reading.library.reasons, cell.name)
         if reading.is_empty:
@@ -166,9 +173,15 @@ def _choose_functions(cell: CellBuild, reading: _Reading) -> _Reading:
 def _plan_functions(reading: _Reading, options: Options) -> _Reading:
     """Decide which functions of the text are ufuncs, which are plain, and which are not bound."""
     unit = reading.unit
-    signatures, others = cells.plan_operands(unit, options=options, structures=True)
+    signatures, others, faults = cells.plan_operands(unit, options=options, structures=True)
     plain, unbound = plain_functions.bindable(others, taken=[s.name for s in signatures], unit=unit)
-    return replace(reading, signatures=tuple(signatures), plain=tuple(plain), unbound=tuple(unbound))
+    return replace(
+        reading,
+        signatures=signatures,
+        plain=tuple(plain),
+        unbound=tuple(unbound),
+        faults={**reading.faults, **faults},
+    )
 
 
 def _without_unresolved(cell: CellBuild, reading: _Reading) -> _Reading:
@@ -264,6 +277,7 @@ def _describe(planned: CellBuild, plan: cells.UnitPlan, compiled: _Compiled) -> 
     refused = cells.foreign_types(translation.instances, types, name=planned.name, source=planned.source)
     if refused.keys() >= known.keys() and not reading.plain:
         refused = {}  # there is nothing else, so that is an error
+    faults = {name: _describe_fault(name, *fault, planned) for name, fault in reading.faults.items()}
     functions = cells.c_ufunc_entries(
         translation,
         types,
@@ -282,6 +296,7 @@ def _describe(planned: CellBuild, plan: cells.UnitPlan, compiled: _Compiled) -> 
         declaration = f"{types_text}\n{cells.prototype(function)}"
         functions[place] = replace(functions[place], index=index, declaration=declaration)
     notes = (*plan.notes, *reading.unbound, *_write_notes(reading.left_out, bound), *reading.library.notes(options))
+    notes += tuple(_list_ignored_comments(reading.unit, bound))
     serial = [s.name for s in reading.signatures if s.has_records] if options.parallel else []
     if serial:
         notes += (f"--parallel: {', '.join(serial)} runs on one thread, like all functions with structures.",)
@@ -292,9 +307,29 @@ def _describe(planned: CellBuild, plan: cells.UnitPlan, compiled: _Compiled) -> 
         notes,
         planned.command,
         loop_lines=reading.unit.loop_lines,
-        refused=refused,
+        refused=faults | refused,
     )
     return CompiledCell(object_code, report_data)
+
+
+def _describe_fault(name: str, function: Function, error: SignatureError, cell: CellBuild) -> Diagnostic:
+    """Say why the function of a faulty comment is not bound."""
+    lines = cell.source.split("\n")
+    place = function.line if not function.file and 0 < function.line <= len(lines) else 0
+    why = error.marked.removeprefix(f"{cells.place_of(function)}: ").rstrip(".")
+    text = lines[place - 1] if place else function.text.partition("\n")[0]
+    return Diagnostic("error", f"{name} is not bound: {why}", cell.name, place, text=text, hint=error.remedy)
+
+
+def _list_ignored_comments(unit: Unit, bound: Collection[str]) -> list[str]:
+    """Write a note for each ``// ufunc:`` comment that counts for no function that is bound."""
+    remedy = "write it directly above the function that it is for"
+    notes = [
+        f"line {line_mark(n)}: the comment 'ufunc: {words}' counts for no function: {remedy}"
+        for n, words in unit.stray_notes
+    ]
+    hidden = [f for f in unit.functions if f.static and f.annotation and not f.file and f.name not in bound]
+    return notes + [f"{f.name} has a // ufunc: comment, but is static: remove `static` to bind it" for f in hidden]
 
 
 def _blames(fault: CompileError, name: str) -> bool:
@@ -316,17 +351,20 @@ def _refused_functions(
     """
     ours = {_locate(s.function) for s in reading.signatures}
     templates = [f for f in reading.unit.functions if f.template]
+    generated = translation.text.rpartition(f'#line 1 "{compilers.GENERATED}"\n')[2].split("\n")
     errors = [d for d in fault.diagnostics if d.severity == "error"]
     result: dict[_Place, str] = {}
-    for error in errors:
-        if error.file == compilers.GENERATED:
-            loops = {int(k) for k in re.findall(r"__ufm_[a-z]+(\d+)", error.message)}
-            hit = [i.signature.function for k, i in enumerate(translation.instances) if k in loops]
-            why = error.message
-        else:
-            hit = [f for f in templates if (f.file or name) == error.file and f.line <= error.line <= f.end_line]
-            why = f"line {line_mark(error.line)}: {error.message}"
+    in_cell = [d for d in errors if d.file != compilers.GENERATED]
+    for error in in_cell:
+        hit = [f for f in templates if (f.file or name) == error.file and f.line <= error.line <= f.end_line]
+        why = f"line {line_mark(error.line)}: {error.message}"
         result |= {_locate(f): why for f in hit}
+    for line, message in _list_errors_in_loops(fault.output) if len(errors) > len(in_cell) else ():
+        # The message has the name of a type of the loop, or its line or one above has.
+        texts = (message, *reversed(generated[:line]))
+        loops = {int(k) for k in next(filter(None, map(_OF_A_LOOP.findall, texts)), ())}
+        hit = [i.signature.function for k, i in enumerate(translation.instances) if k in loops]
+        result |= {_locate(f): message for f in hit if _locate(f) not in result}
     if ours & result.keys() or not errors:
         return {place: why for place, why in result.items() if place in ours}
     # The callers of the templates in error; every template where those are unknown.
@@ -335,6 +373,17 @@ def _refused_functions(
         names |= callers
     among = [f for f in templates if f.name in names and _locate(f) in ours] or templates
     return {_locate(f): errors[0].message for f in among if _locate(f) in ours}
+
+
+def _list_errors_in_loops(output: str) -> list[tuple[int, str]]:
+    """List the line and the message of each error in generated code."""
+    errors = []
+    for text in output.splitlines():
+        place, error, message = text.partition(": error: ")
+        file, _, line = place.partition(":")
+        if error and file == compilers.GENERATED:
+            errors.append((int(line.partition(":")[0]), message.partition(" [-")[0]))
+    return errors
 
 
 def _write_notes(left_out: Mapping[_Place, str], bound: Collection[str]) -> list[str]:

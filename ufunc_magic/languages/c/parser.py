@@ -234,6 +234,7 @@ def _read_unit(cell: _Cell, tree: CText) -> Unit:
         unknown_types=tuple(name for name in cell.interface if not cell.types.known(name)),
         prototypes=tuple(function for name, function in cell.prototypes.items() if name not in own),
         records=cell.types.records,
+        stray_notes=_find_stray_notes(cell, (*functions, *cell.prototypes.values())),
     )
 
 
@@ -407,7 +408,7 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
         file=file,
         text=text,
         # Some libraries, ERFA for one, have theirs between the parameters and the brace.
-        doc=doc or cell.text.comment_between(declarations.find_end_of_declarator(node), body.start_byte),
+        doc=doc or cell.text.comment_between(declarations.find_end_of_declarator(node), body.start_byte)[0],
         annotation=annotation,
         static=place.hidden
         or ("static" in declared.storage and not (file and cell.header and cell.header.includes(name))),
@@ -425,20 +426,48 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
 def _find_typed_text(
     cell: _Cell, name: str, top: Node, end: Node, file: str, line: int, last: int
 ) -> tuple[str, str, str]:
-    """The text of a definition, the comment above it, and the words after ``ufunc:`` there."""
+    """The text of a definition, its comment, and the words after ``ufunc:`` there.
+
+    The comment is above it, or between its words before the body: below an attribute, ``template <...>`` or the
+    result's type.
+    """
     raw = cell.text.raw
     text = raw[top.start_byte : end.end_byte].decode(errors="replace")
+    body = end.child_by_field_name("body")
+    head = end.child_by_field_name("declarator") or end
     if cell.text is cell.typed:
-        return text, *cell.text.comment_above(top.start_byte)
+        doc, above = cell.text.comment_above(top.start_byte)
+        doc = doc or cell.text.comment_between(top.start_byte, head.start_byte)[0]
+        return text, doc, _join(above, cell.text.comment_between(top.start_byte, (body or end).start_byte)[1])
+    typed = _read_header(file) if file else cell.typed
+    if typed is None:
+        return text, "", ""
+    doc, above = typed.comment_of(line)
+    first = cell.origin((body or head).start_point[0] + 1)[1]
+    inside = typed.comment_between(typed.start_of_line(line), typed.start_of_line(first))[1] if first > line else ""
+    annotation = _join(above, inside)
     if file:
-        header = _read_header(file)
-        return text, *(header.comment_of(line) if header else ("", ""))
-    comment = cell.typed.comment_of(line)
+        return text, doc, annotation
     # As typed, where these lines hold nothing else and the name itself.
     around = raw[raw.rfind(b"\n", 0, top.start_byte) + 1 : top.start_byte] + raw[end.end_byte :].partition(b"\n")[0]
-    typed = cell.typed.lines(line, last).strip()
-    whole = not around.strip() and typed.endswith("}") and name in c_text.called(typed)
-    return typed if whole else text, *comment
+    written = typed.lines(line, last).strip()
+    whole = not around.strip() and written.endswith("}") and name in c_text.called(written)
+    return written if whole else text, doc, annotation
+
+
+def _join(*notes: str) -> str:
+    return " ".join(filter(None, notes))
+
+
+def _find_stray_notes(cell: _Cell, functions: Sequence[Function]) -> tuple[tuple[int, str], ...]:
+    """The comments with words after ``ufunc:`` that count for no function, by line."""
+    ends = sorted((f.end_line, f.annotation) for f in functions if not f.file)
+    stray = []
+    for line, words in cell.typed.notes():
+        after = next((annotation for end, annotation in ends if end >= line), "")
+        if words not in after:
+            stray.append((line, words))
+    return tuple(stray)
 
 
 def _add_effects(cell: _Cell, tree: CText) -> tuple[Function, ...]:

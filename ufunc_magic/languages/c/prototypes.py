@@ -30,11 +30,15 @@ _NOWHERE = "no library defines it (link with a library with -l NAME)"
 
 @dataclass(frozen=True)
 class LibraryFunctions:
-    """Ufuncs of declared functions, the C text that their loops need, and why others are none, by name."""
+    """Ufuncs of declared functions, the C text that their loops need, and why others are none, by name.
+
+    ``faults`` are those of comments, as in `cells.OperandPlan`.
+    """
 
     signatures: tuple[Signature, ...] = ()
     adapters: dict[str, str] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
+    faults: dict[str, tuple[Function, SignatureError]] = field(default_factory=dict)
 
     def text(self, options: Options) -> str:
         """The text after the cell in its unit."""
@@ -87,7 +91,7 @@ def linked(functions: LibraryFunctions, fault: LinkError) -> LibraryFunctions:
     if not missing:
         raise fault
     rest = tuple(s for s in functions.signatures if s.name not in missing)
-    return LibraryFunctions(rest, functions.adapters, functions.reasons | dict.fromkeys(missing, _NOWHERE))
+    return replace(functions, signatures=rest, reasons=functions.reasons | dict.fromkeys(missing, _NOWHERE))
 
 
 def _run_at_start(function: str) -> str:
@@ -115,15 +119,15 @@ def declared(unit: Unit, *, options: Options) -> LibraryFunctions:
         return LibraryFunctions()
     adapted = {p.name: _adapt(p, unit) for p in prototypes}
     functions = tuple(function for function, _ in adapted.values())
-    signatures, plains = cells.plan_operands(replace(unit, functions=functions), options=replace(options, signature=""))
-    reasons = {p.name: p.reason for p in plains}
+    plan = cells.plan_operands(replace(unit, functions=functions), options=replace(options, signature=""))
+    reasons = {p.name: p.reason for p in plan.plains}
     adapters = {f"__ufm_wrap_{name}": text for name, (_, text) in adapted.items() if text}
     result = []
-    for signature in signatures:
+    for signature in plan.signatures:
         name = f"__ufm_wrap_{signature.function.name}"
         function = replace(signature.function, name=name) if name in adapters else signature.function
         result.append(replace(signature, function=function))
-    return LibraryFunctions(tuple(result), adapters, reasons)
+    return LibraryFunctions(tuple(result), adapters, reasons, plan.faults)
 
 
 def _adapt(function: Function, unit: Unit) -> tuple[Function, str]:

@@ -365,7 +365,8 @@ def _assign(unit: Unit, *, options: Options, unbound: Collection[str] = ()) -> R
             statuses.add((function.line, function.name))
         else:
             on_device.append(function)
-    signatures, plain = cells.plan_operands(replace(unit, functions=tuple(on_device)), options=options)
+    plan = cells.plan_operands(replace(unit, functions=tuple(on_device)), options=options)
+    signatures, plain, _ = plan.without_faults()
     own = {(f.line, f.name): f for f in unit.functions}
     signatures = tuple(
         replace(s, status=True, function=own[place]) if (place := (s.function.line, s.function.name)) in statuses else s

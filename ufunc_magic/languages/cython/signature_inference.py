@@ -85,9 +85,10 @@ def infer(typed: TypedFunction, options: Options) -> Signature | NoUfunc:
             "the core dimensions",
         )
     try:
-        signatures, plains = cells.plan_operands(
+        plan = cells.plan_operands(
             Unit(functions=(described,)), options=replace(options, signature="", types=""), program=""
         )
+        signatures, plains, _ = plan.without_faults()
     except SignatureError as fault:
         if not annotation:
             return NoUfunc(function, f"cannot be one: {_spell_for_cython(fault.marked)}")
