@@ -34,6 +34,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "interop/python_package/type_stubs.py": "types in a module's stubs",
         "languages/c/c_language.py": "words that the editor completes",
         "languages/c/c_text.py": "keywords, which are no names",
+        "languages/c/microsoft.py": "Microsoft's names of C's types",
         "languages/c/plain_functions.py": "types that no cell gives another meaning",
         "languages/cuda/cuda_names.py": "types of CUDA",
         "languages/cuda/nvrtc/linkable_code.py": "types as Numba passes them",

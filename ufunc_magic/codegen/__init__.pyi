@@ -17,6 +17,7 @@ from .unit import (
     copy as copy,
     driver as driver,
     in_terms_of_t as in_terms_of_t,
+    inline_definitions as inline_definitions,
     instances as instances,
     prefix_of as prefix_of,
     reached as reached,

@@ -384,11 +384,13 @@ def _sizes(name: str, dims: Sequence[int | str], *, k: str) -> str:
 
 
 def _copied(v: Value, signature: Signature) -> str:
-    """Must C work on a copy?  Yes for an input whose elements the function may change."""
-    if v.output >= 0 or v.operand.role == "inout" or not v.operand.pointer:
+    """Must C work on a copy?  Yes (1) for an input whose elements the function may change; elsewhere the alignment from
+    which on it need not, 0 for any."""
+    parameter = signature.function.parameters[v.operand.index] if v.operand.index >= 0 else None
+    if parameter is None or not v.operand.pointer:
         return "0"
-    parameter = signature.function.parameters[v.operand.index]
-    return "0" if parameter.const or parameter.access in ("none", "read") else "1"
+    changed = v.operand.role == "input" and not parameter.const and parameter.access in ("write", "update")
+    return "1" if changed else "64" if parameter.aligned else "0"
 
 
 def _core_argument(instance: Instance, v: Value, place: dict[int | str, int]) -> str:

@@ -116,6 +116,7 @@ def translate(
     parts = [template("interface.h"), *filter(None, [before])]
     kinds = types_wanted(options.types) if in_terms_of_t(unit) else ()  # a kernel alone may be in terms of T
     copies = dict.fromkeys((prefix_of(kind), kind) for kind in kinds)
+    cell += inline_definitions(unit, cplus=cplus)
     if copies:
         generic = not before  # that text has its own
         parts += [copy(cell, prefix=p, kind=k, unit=unit, name=name, generic=generic) for p, k in copies]
@@ -124,6 +125,12 @@ def translate(
     parts += ["", template("support.h"), template("types.hpp" if cplus else "types.h")]
     parts += [*_simd_declarations(math.functions, cplus=cplus), *filter(None, [exports.text])]
     return _translation(parts, loops, [cell, name], exports=exports, options=options, math=math)
+
+
+def inline_definitions(unit: Unit, *, cplus: bool) -> str:
+    """C text that has the compiler write out the ``inline`` functions of C99, which it may call or inline (6.7.4)."""
+    names = [f.name for f in unit.functions if "inline" in f.qualifiers and not (f.static or cplus)]
+    return "".join(f"\nextern __typeof__({name}) {name};" for name in names)
 
 
 def append(

@@ -173,6 +173,8 @@ class Parameter:
         arithmetic.
     length : str
         Of an unsized pointer: the integer parameter that is the number of its elements, where the body shows that.
+    aligned : bool
+        Its typedef asks for an alignment.
     line : int
         1-based line in the cell.
     """
@@ -185,6 +187,7 @@ class Parameter:
     access: Literal["none", "read", "write", "update"] = "none"
     indexed: bool = False
     length: str = ""
+    aligned: bool = False
     line: int = 0
 
     @property
@@ -267,7 +270,8 @@ class Function:
     scope : tuple of str
         Enclosing C++ namespaces.
     qualifiers : frozenset of str
-        ``__device__``, ``__host__``, ``__global__`` and ``extern "C"``, if they are there.
+        ``__device__``, ``__host__``, ``__global__``, ``extern "C"`` and ``inline`` (without ``extern``), if they are
+        there.
     body : BodyFacts
     external : bool
         It is only declared: a library has its body.

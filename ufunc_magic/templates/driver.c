@@ -1456,7 +1456,8 @@ void __ufm_generalized(const __ufm_core_plan *plan, char **args, const ptrdiff_t
             core->items *= dims[(int)*number];
         }
         ptrdiff_t step = item_size[plan->types[k]];
-        core->direct = !plan->copied[k];
+        core->direct = plan->copied[k] != 1;
+        if (plan->copied[k] > 1 && ((uintptr_t)args[k] | (uintptr_t)steps[k]) % plan->copied[k]) core->direct = 0;
         for (int d = core->dims - 1; d >= 0; step *= core->sizes[d--])
             core->direct &= core->steps[d] == step || core->sizes[d] <= 1;
         need += ((size_t)core->items * item_size[plan->types[k]] + 127) & ~(size_t)63;

@@ -31,7 +31,7 @@ typedef struct {
     const __ufm_byte *types;
     const short *cores;       /* for each operand the numbers of its core dimensions, then -1 */
     const signed char *from;  /* for each output the input it starts as, or -1 */
-    const __ufm_byte *copied; /* for each operand: 1 if the function may write to an input */
+    const __ufm_byte *copied; /* for each operand: 1 if the function may write to an input, else the alignment it needs or 0 */
     int nin, nout, judge;
     const __ufm_char *name;
 } __ufm_core_plan;

@@ -34,18 +34,43 @@ _COMPLEX = re.compile(
 _LIKE_CAST = re.compile(rb"\(\s*[A-Za-z_\x80-\xff][\w\x80-\xff]*\s*\)\s*[-+]")
 
 
+_ATTRIBUTE = re.compile(
+    rb"\b(__align__|__attribute(?:__)?|__declspec)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+    rb"(\s*typedef\b)?"
+)
+
+
+#: A qualifier of the grammars that no C has, for attributes of typedefs.  cffi, which gets the typedefs, refuses it:
+#: an alignment changes the layout of structures.
+ALIGNED = "_Nonnull"
+
+
 def readable(code: bytes) -> bytes:
     """``code`` with ``complex`` as a qualifier tree-sitter's grammars know, ``_Atomic``, and without alignments.
 
     Offsets stay what they are.
     """
-    if b"__align__" in code:
-        code = re.sub(rb"\b__align__\s*\([^()\n]*\)", lambda m: b" " * len(m[0]), code)
+    if b"align" in code or b"__attribute" in code:
+        code = _ATTRIBUTE.sub(_replace_attribute, code)
     if b"_Atomic" in code:  # carries no meaning here, and is the word for complex from here on
         code = re.sub(rb"\b_Atomic\b(?!\s*\()", b" " * 7, code)
     if b"omplex" not in code:
         return code
     return _COMPLEX.sub(lambda m: ((m[1] or m[2] or b"") + b"_Atomic").ljust(len(m[0])), code)
+
+
+def _replace_attribute(match: re.Match[bytes]) -> bytes:
+    """An attribute, in a typedef as a word that the grammars know there."""
+    text, code = match[0], match.string
+    if match[1] == b"__align__":
+        return b" " * len(text)
+    before = code[max(code.rfind(mark, 0, match.start()) for mark in (b";", b"{", b"}")) + 1 : match.start()].split()
+    after = code[match.end() : match.end() + 200].lstrip()[:1]
+    between = bool(match[2]) or b"typedef" in before
+    if not between or after in (b";", b",", b"{") or before[-1:] in ([b"struct"], [b"union"]) or b"vector" in text:
+        return text
+    word = (f"typedef {ALIGNED}" if match[2] else ALIGNED).encode().ljust(len(text))
+    return bytes(old if old in b"\n" else new for old, new in zip(text, word, strict=True))
 
 
 def one_at_a_time(function: Callable[_P, _T]) -> Callable[_P, _T]:

@@ -8,6 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from ... import cells, codegen, compilers, shortcuts
 from ...cells import CellBuild, Plain, compiler_flags, linker_flags
@@ -19,13 +21,15 @@ from ...model import (
     Function,
     LinkError,
     Options,
+    ParseError,
     ReportData,
     Signature,
     SignatureError,
+    UfuncMagicError,
     Unit,
     line_mark,
 )
-from . import plain_functions
+from . import microsoft, plain_functions
 from .cffi_types import type_definitions
 from .declarations import CText
 from .lowering import lower
@@ -85,12 +89,21 @@ class _Compiled:
     forms: Mapping[str, tuple[Signature, cells.Form]]
 
 
-def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu: bool = False) -> CompiledCell:
+def compile(
+    source: str,
+    *,
+    options: Options,
+    name: str,
+    folder: Path,
+    this_cpu: bool = False,
+    words: Mapping[str, str] = MappingProxyType({}),
+) -> CompiledCell:
     """Compile a cell in the private ``folder``.
 
     With ``this_cpu`` the object is for CPUs like this one only, as its target says: half of the compiler's time.  The
     same call without it makes the portable object, with the same functions in the same order.  A cell that reads files
-    of the user's, which may change meanwhile, is portable at once.
+    of the user's, which may change meanwhile, is portable at once.  A cell that is refused is compiled again with the
+    meanings of Microsoft's ``words`` in it.
 
     Raises
     ------
@@ -103,23 +116,45 @@ def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu:
     this_cpu = this_cpu and _is_whole(source, options)
     if this_cpu:
         flags += shortcuts.this_cpu_flags()
+    flags += microsoft.macro_flags(words)
     cell = CellBuild(tool, source, name, options, folder, flags, linker_flags(tool, options), this_cpu=this_cpu)
-    reading = _read(cell)
-    options = replace(options, types=options.types or cells.types_in_comments(reading.unit))
-    cell = replace(cell, options=options)
-    reading = _choose_functions(cell, reading)
-    plan, planned = cell.planned(reading.unit, floats=bool(options.types or options.cplus))
-    reading = replace(reading, library=sized(reading.library, plan.math.functions))
-    if options.wrap:
-        reading = _without_unresolved(cell, reading)
-    compiled = _compile_functions(cell, planned, plan, reading)
+    try:
+        reading = _read(cell, expand=bool(words))
+        options = replace(options, types=options.types or cells.types_in_comments(reading.unit))
+        cell = replace(cell, options=options)
+        reading = _choose_functions(cell, reading)
+        plan, planned = cell.planned(reading.unit, floats=bool(options.types or options.cplus))
+        reading = replace(reading, library=sized(reading.library, plan.math.functions))
+        if options.wrap:
+            reading = _without_unresolved(cell, reading)
+        compiled = _compile_functions(cell, planned, plan, reading)
+    except (CompileError, ParseError, SignatureError) as fault:
+        words = {} if words else microsoft.find_words(source, cplus=options.cplus)
+        if not words:
+            raise
+        return _compile_with(words, fault, source, options=requested, name=name, folder=folder, this_cpu=this_cpu)
     result = replace(_describe(planned, plan, compiled), files_read=planned.files_read())
     if this_cpu and (result.files_read.files or not result.files_read.known):
-        return compile(source, options=requested, name=name, folder=folder)
+        return compile(source, options=requested, name=name, folder=folder, words=words)
+    if words:
+        notes = (microsoft.note(words), *result.report_data.notes)
+        result = replace(result, report_data=replace(result.report_data, notes=notes))
     return result
 
 
-def _read(cell: CellBuild) -> _Reading:
+def _compile_with(words: Mapping[str, str], fault: UfuncMagicError, source: str, **more: Any) -> CompiledCell:
+    """Compile a cell again with Microsoft's words; if it is refused again, the error with less in it counts."""
+    try:
+        return compile(source, words=words, **more)
+    except (CompileError, ParseError, SignatureError) as other:
+        raise min(other, fault, key=_count_errors) from None
+
+
+def _count_errors(fault: UfuncMagicError) -> int:
+    return sum(d.severity == "error" for d in fault.diagnostics) if isinstance(fault, CompileError) else 1
+
+
+def _read(cell: CellBuild, *, expand: bool) -> _Reading:
     """Parse the cell, through the preprocessor where macros decide what it contains."""
 
     def preprocess(text: str) -> str:
@@ -130,7 +165,12 @@ def _read(cell: CellBuild) -> _Reading:
             raise (cell.fault_alone() or fault) from None
 
     unit, tree = parse_cell(
-        cell.source, name=cell.name, cplus=cell.options.cplus, preprocess=preprocess, wrap=cell.options.wrap
+        cell.source,
+        name=cell.name,
+        cplus=cell.options.cplus,
+        preprocess=preprocess,
+        wrap=cell.options.wrap,
+        expand=expand,
     )
     return _Reading(unit, tree, (), (), (), LibraryFunctions())
 
@@ -188,7 +228,8 @@ def _without_unresolved(cell: CellBuild, reading: _Reading) -> _Reading:
     """Leave out declared functions that no library has: link references alone, before hundreds of loops compile."""
     try:
         references = replace(cell, flags=(*cell.flags, "-O0", "-w"))
-        text = f"{cell.source}\n{reading.library.references}"
+        inline = codegen.inline_definitions(reading.unit, cplus=cell.options.cplus)
+        text = f"{cell.source}{inline}\n{reading.library.references}"
         compilers.compile_shared(cell.tool, text, **references.arguments("references.so"))
     except LinkError as fault:
         return replace(reading, library=linked(reading.library, fault))

@@ -17,7 +17,7 @@ from tree_sitter import Node
 from ...ir import Program
 from ...model import ConstReferenceParameter, Member, Parameter, ReferenceParameter
 from .c_text import KEYWORDS, constant
-from .c_tree import text_of
+from .c_tree import ALIGNED, text_of
 
 #: Types that cells use without saying where from, and those of no interest to anybody.
 _STANDARD = """
@@ -33,6 +33,7 @@ STANDARD = frozenset(
 
 #: Why a structure is no operand.
 _MORE = "has members other than numbers, arrays of fixed size and structures of both"
+_INLINE = frozenset(("inline", "__inline", "__inline__", "__forceinline"))
 _VARIADIC = frozenset(("...", "variadic_parameter", "variadic_parameter_declaration"))
 TAGGED = frozenset(("struct_specifier", "union_specifier", "class_specifier", "enum_specifier"))
 
@@ -150,8 +151,11 @@ def find_end_of_declarator(definition: Node) -> int:
 
 
 def qualifiers(definition: Node) -> frozenset[str]:
-    """Words in front of a function definition that say where it runs."""
-    return frozenset(c.type for c in definition.children if c.type in ("__device__", "__host__", "__global__"))
+    """Words before a function definition that say where it runs, and ``inline`` where C99 writes out no function."""
+    storage = _read_specifiers(definition)[2]
+    inline = storage & _INLINE and not storage & {"static", "extern"}
+    words = frozenset(c.type for c in definition.children if c.type in ("__device__", "__host__", "__global__"))
+    return words | {"inline"} if inline else words
 
 
 def _read_specifiers(node: Node) -> tuple[str, bool, frozenset[str]]:
@@ -159,7 +163,7 @@ def _read_specifiers(node: Node) -> tuple[str, bool, frozenset[str]]:
     specifier = node.child_by_field_name("type")
     declarator = node.child_by_field_name("declarator")
     end = declarator.start_byte if declarator else node.end_byte
-    base, const, imaginary, storage = _read_base(specifier), False, False, set()
+    base, const, imaginary, storage = _read_base(specifier), False, False, set[str]()
     for child in node.children:
         if child.start_byte >= end:
             break
@@ -167,8 +171,11 @@ def _read_specifiers(node: Node) -> tuple[str, bool, frozenset[str]]:
             word = text_of(child)
             const = const or word in ("const", "constexpr", "__const")
             imaginary = imaginary or word == "_Atomic"
+            storage |= {ALIGNED} & {word}
         elif child.type == "storage_class_specifier":
             storage.add(text_of(child))
+    if any(c.type == "attribute_specifier" and "align" in text_of(c) for c in node.children):
+        storage.add(ALIGNED)
     if imaginary:
         base = f"{base or 'double'} _Complex"
     return base, const, frozenset(storage)
@@ -426,7 +433,8 @@ class DeclaredTypes:
             shape.append(1 if size is None else size)
         if marks:
             base = _spell(base, tuple(marks))
-        return Parameter(name, base, const, pointer_levels, tuple(shape), line=line)
+        aligned = ALIGNED in plain.storage
+        return Parameter(name, base, const, pointer_levels, tuple(shape), aligned=aligned, line=line)
 
     def _read_size(self, text: str) -> int | str | None:
         """A dimension: its value, the expression where it is no constant, None where there is none."""
@@ -446,7 +454,8 @@ class DeclaredTypes:
             # const on a pointer type is the pointer's own.
             own = current.const and not (target.marks and target.marks[0].kind == "*")
             marks = (*current.marks, *target.marks)
-            current = current._replace(base=target.base, const=own or target.const, marks=marks)
+            storage = current.storage | (target.storage & {ALIGNED})
+            current = current._replace(base=target.base, const=own or target.const, marks=marks, storage=storage)
             if target.marks or target.const:
                 result = current
         return result

@@ -1,6 +1,6 @@
-"""Functions of compilers for devices that libm lacks: which have no effects, and which of libm compute them.
+"""Functions of compilers that libm lacks: which have no effects, and which of libm compute them.
 
-Names are those of NVIDIA's math API.
+Names are those of NVIDIA's math API, and of vector instructions of x86 and ARM.
 """
 
 from __future__ import annotations
@@ -38,11 +38,14 @@ _MATH = """
     cyl_bessel_i0 cyl_bessel_i1 fdivide exp10 max min sincospi norm rnorm
 """
 _HALVES = "add sub mul div fma neg abs sqrt exp exp2 log log2 sin cos rcp rsqrt floor ceil rint trunc max min eq ne lt"
-#: Rounded arithmetic, conversions, what looks at bits, packed numbers, halves.
+#: Rounded arithmetic, conversions, what looks at bits, packed numbers, halves; vector instructions but those that write
+#: to memory or set something.
 _PURE = re.compile(
     r"make_\w+|__\w+_r[nzud]|__[a-z]+2[a-z]+|__\w+_as_\w+|__v[a-z]+[24]|__u?(?:mul|sad|r?hadd)\w*|u?(?:ll)?m(?:in|ax)"
     r"|__(?:popc|clz|ffs|brev|byte_perm|funnelshift_|dp4a|saturatef|fdividef|ld[gc])\w*"
     rf"|_{{0,2}}h2?(?:{'|'.join(_HALVES.split())})2?|(?:{'|'.join(_MATH.split())})f?"
+    r"|_mm(?:256|512)?_(?!\w*(?:store|stream|scatter|maskmove|fetch|fence|pause|csr|flush|alloc|free|zero(?:all|upper)))\w+"
+    r"|v(?!st)[a-z\d]+_(?:\w+_)?[fsup](?:8|16|32|64)"
 )
 
 

@@ -50,6 +50,7 @@ def parse_cell(
     known: Collection[str] = (),
     wrap: Collection[str] = (),
     predefined: Mapping[str, str] = MappingProxyType({}),
+    expand: bool = False,
 ) -> tuple[Unit, CText]:
     """Read a cell, and return its tree for readers of bodies.
 
@@ -73,6 +74,8 @@ def parse_cell(
         Patterns of names that headers declare and that are to be among the unit's prototypes.
     predefined : mapping
         Macros of the compiler's, for the text as typed.
+    expand : bool
+        Macros that are not in the text decide what it says.
 
     Returns
     -------
@@ -82,7 +85,7 @@ def parse_cell(
     CText
     """
     typed = c_text.read(source, cplus=cplus, predefined=predefined)
-    if preprocess and (wrap or not _says_itself(typed)):
+    if preprocess and (wrap or expand or not _says_itself(typed)):
         if not (wrap or typed.conditional or typed.own_headers):
             # Its own macros need no headers, which take the preprocessor longer than all the rest.
             unit, tree = _read_preprocessed(typed, preprocess(_HEADER.sub("", source)), name=name, cplus=cplus)
