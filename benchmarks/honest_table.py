@@ -4,8 +4,8 @@
     python benchmarks/honest_table.py 10 8        10 of each, beside 8 busy loops
 
 Every report is of the same two functions, compiled once.  What is written for each row, quiet and busy: the median, the
-least and the largest speed-up, how many tables gave a range, and how many of the busy tables are "right": their
-speed-up is within a factor of 1.5 of the quiet median, or their range contains one that is.
+least and the largest speed-up; how many tables have a range that holds the quiet median; the median width of the
+ranges, relative to their speed-ups.
 The result goes to benchmarks/results/honest_table_LOOPS.json.
 """
 
@@ -33,8 +33,6 @@ CELL = """
 double kinetic(double m, double v) { return 0.5 * m * v * v; }
 double logit(double p) { return log(p / (1 - p)); }
 """
-#: What a speed-up may differ by from the quiet one.
-FACTOR = 1.5
 
 
 def tables(build: Any, count: int) -> tuple[dict[str, list[Any]], list[float]]:
@@ -54,17 +52,14 @@ def tables(build: Any, count: int) -> tuple[dict[str, list[Any]], list[float]]:
 def figures(rows: list[Any], quiet: float) -> dict[str, Any]:
     """What became of one row."""
     speedups = [row.speedup for row in rows]
-
-    def right(row: Any) -> bool:
-        low, high = row.speedup_range or (row.speedup, row.speedup)
-        return bool(low <= quiet * FACTOR and high >= quiet / FACTOR)
-
+    ranges = [row.speedup_range or (row.speedup, row.speedup) for row in rows]
+    widths = [(high - low) / row.speedup for (low, high), row in zip(ranges, rows, strict=True)]
     return {
         "median": round(statistics.median(speedups), 1),
         "least": round(min(speedups), 1),
         "largest": round(max(speedups), 1),
-        "ranges": sum(row.speedup_range is not None for row in rows),
-        "right": f"{sum(map(right, rows))} of {len(rows)}",
+        "held": f"{sum(low <= quiet <= high for low, high in ranges)} of {len(rows)}",
+        "width": round(statistics.median(widths), 2),
     }
 
 

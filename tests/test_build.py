@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from support import compile_in
+from support import compile_in, replace_name
 from ufunc_magic import pipeline, store
+from ufunc_magic.bench import machine
 from ufunc_magic.languages.c import LANGUAGE
-from ufunc_magic.model import make_options
+from ufunc_magic.model import Options, make_options
 from ufunc_magic.runtime import Build, LoadedObject
 
 SOURCE = """
@@ -157,7 +158,7 @@ def test_a_report_has_the_inputs_that_it_was_made_of(data: Build) -> None:
 
 def test_a_report_keeps_no_more_than_the_first_elements(data: Build) -> None:
     report = data.report(data="np.arange(50_000.0), 2.0")
-    assert "50,000 elements; m from 0 to 5e+04" in str(report)
+    assert "50,000 elements; m from 0 to 50,000" in str(report)
     m, v = report.inputs["kinetic"]
     np.testing.assert_array_equal(m, np.arange(10_000.0))
     assert m.base is None
@@ -169,8 +170,9 @@ def test_a_report_is_made_of_given_data(data: Build) -> None:
     m, v = report.inputs["kinetic"]
     np.testing.assert_array_equal(m, np.linspace(0, 1, 500))
     assert (v == 2).all()
-    assert "500 elements; m from 0 to 1; v from 2 to 2; results are identical" in str(report)
-    assert "note: total was not timed: there are 2 arrays for 1 inputs. Pass one array for each input." in str(report)
+    text = " ".join(str(report).split())
+    assert "500 elements; m from 0 to 1; v from 2 to 2; results are identical" in text
+    assert "note: total was not timed: there are 2 arrays for 1 inputs. Pass one array for each input." in text
     report = data.report(data="np.arange(12.0).reshape(3, 4)")
     assert report.inputs["total"][0].shape == (3, 4)
 
@@ -232,3 +234,11 @@ def test_a_missing_return_is_said_to_be_one() -> None:
     assert (
         "f was not timed: It ends without a return for some values, so its result is whatever is in a register" in shown
     )
+
+
+def test_a_session_is_told_once_that_the_machine_is_busy(data: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace_name(monkeypatch, machine.Pressure, "describe", lambda self: "busy machine: very")
+    announced: set[str] = set()
+    notes = [pipeline.report(data, options=Options(time=0.01), announced=announced).pressure for _ in range(3)]
+    assert notes == ["busy machine: very", "", ""]
+    assert pipeline.report(data, options=Options(time=0.01)).pressure == "busy machine: very"

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 BUILDS: dict[str, tuple[store.Inputs, Build]] = {}
 MOST_BUILDS = 256
 #: Options of `CompiledBuild.report`.
-REPORT_OPTIONS = tuple("time size data ref vs sizes plot show annotate verbose".split())
+REPORT_OPTIONS = tuple("time size core data ref vs sizes plot show annotate verbose".split())
 _SANDBOX_NOTE = "--sandbox: every call runs in another process, on copies of its operands."
 
 
@@ -401,7 +401,7 @@ def report(
     ----------
     built : Build
     options : Options
-        Uses ``time``, ``size``, ``data``, ``ref``, ``vs``, ``sizes``, ``show`` and ``annotate``.
+        Uses ``time``, ``size``, ``core``, ``data``, ``ref``, ``vs``, ``sizes``, ``show`` and ``annotate``.
     namespace : mapping
         Where the names of ``ref`` are looked up, besides ``np`` and ``math``.
     line : Progress
@@ -428,7 +428,7 @@ def report(
     loops = bench.LoopReports(cell, partial(_compiler_texts, object_code), readable=_can_be_shown(object_code))
     result = render.Report(
         built.name,
-        others=tuple(built),
+        tuple(render.Bound(name, "other", call=name) for name in built),
         diagnostics=built.diagnostics,
         notes=built.notes,
         first_line=built.first_line,
@@ -447,6 +447,8 @@ def report(
             without=without,
         )
     with Comfort("what the session is told once", notes):
+        if result.pressure and not _new_notices(["busy machine"], announced):
+            result = replace(result, pressure="")
         notes += _new_notices(language.notices(object_code), announced)
     notes += language.notes(object_code, options)
     names = list(filter(None, options.show.split(",")))

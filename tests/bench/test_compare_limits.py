@@ -13,8 +13,16 @@ import pytest
 
 from ufunc_magic.bench import compare, compare_request, load_limits, machine, make_request, report
 from ufunc_magic.bench.candidates import Candidate
-from ufunc_magic.bench.judging import DOUBT, Prepared, describe_loop, judge, judge_rows
-from ufunc_magic.bench.machine import Limits, Pressure, measure_limits, read_cache_levels, revise_limits
+from ufunc_magic.bench.judging import (
+    CROWDED_DOUBT,
+    DOUBT,
+    Prepared,
+    compare_rounds,
+    describe_loop,
+    judge,
+    judge_rows,
+)
+from ufunc_magic.bench.machine import Limits, measure_limits, read_cache_levels, revise_limits
 from ufunc_magic.bench.request import Arguments, Request
 from ufunc_magic.bench.rivals import load_forms, make_rivals, parse_rivals
 from ufunc_magic.bench.rounds import Call, TimedCall, Timing
@@ -115,27 +123,38 @@ def _judged(*timings: Timing) -> list[Any]:
     return list(judge_rows(REQUEST, Prepared(entries, (), 10), timings))
 
 
-def test_the_speed_up_of_rounds_that_disagree_is_a_range() -> None:
-    base, steady, unsteady = _judged(Timing(8.0, 0.5, 20), Timing(2.0, 0.0, 5), Timing(1.0, 1.0, 20))
+def test_a_speed_up_is_taken_round_by_round_and_has_a_range() -> None:
+    """A load that slows both rows of a round cancels; the range is that of the ratios' median (sign test)."""
+    load = [1.0, 3.0, 1.0, 5.0, 1.0, 2.0, 1.0, 1.0]
+    base, same, other = _judged(
+        Timing(tuple(8.0 * x for x in load)),
+        Timing(tuple(2.0 * x for x in load)),
+        Timing((1.0, 2.0, 1.0, 1.0, 0.5, 1.0, 1.0, 1.0)),
+    )
     assert (base.speedup, base.speedup_range) == (1.0, None)
-    assert (steady.speedup, steady.speedup_range) == (4.0, (4.0, 6.0))
-    assert unsteady.speedup_range == (4.0, 12.0)
-    text = str(Comparison("f", (base, steady, unsteady)))
-    assert "  4-6x" in text
-    assert "  4-12x" in text
-    assert Pressure().describe([steady]) == "busy machine: uncertain speed-ups are shown as ranges"
+    assert same.speedup == 4.0
+    assert same.speedup_range == pytest.approx((4 / DOUBT, 4 * DOUBT))
+    ratios = sorted(8 * x / y for x, y in zip(load, (1, 2, 1, 1, 0.5, 1, 1, 1), strict=True))
+    assert other.speedup == pytest.approx((ratios[3] + ratios[4]) / 2)
+    assert other.speedup_range == pytest.approx((min(ratios[0], other.speedup / DOUBT), ratios[-1]))
 
 
-def test_speed_ups_of_a_crowded_machine_are_ranges() -> None:
+@pytest.mark.parametrize(("rounds", "outside"), [(3, 0), (6, 0), (9, 1), (15, 3), (60, 21)])
+def test_a_range_leaves_out_as_many_ratios_as_the_sign_test_allows(rounds: int, outside: int) -> None:
+    base, other = Timing((1.0,) * rounds), Timing(tuple(1 / (2 + n) for n in range(rounds)))
+    assert compare_rounds(base, other, doubt=1.0)[1] == pytest.approx((2 + outside, 1 + rounds - outside))
+
+
+def test_speed_ups_of_a_crowded_machine_are_less_certain() -> None:
     entries = [TimedCall("loop", "python", Call(abs), 10), TimedCall("f", "ufunc", Call(abs), 10)]
-    timings = [Timing(8.0, 0.0, 5), Timing(2.0, 0.0, 5)]
+    timings = [Timing((8.0,) * 5), Timing((2.0,) * 5)]
     base, row = judge_rows(REQUEST, Prepared(entries, (), 10), timings, crowded=True)
     assert base.speedup_range is None
-    assert row.speedup_range == pytest.approx((4 / DOUBT, 4 * DOUBT))
+    assert row.speedup_range == pytest.approx((4 / CROWDED_DOUBT, 4 * CROWDED_DOUBT))
 
 
-def test_the_speed_up_of_rounds_that_agree_is_one_number() -> None:
-    _, row = _judged(Timing(8.0, 0.1, 5), Timing(2.0, None, 1))
+def test_a_row_that_was_timed_once_has_no_range() -> None:
+    _, row = _judged(Timing((8.0,) * 5), Timing((2.0,)))
     assert (row.speedup, row.speedup_range, row.note) == (4.0, None, "timed once")
 
 

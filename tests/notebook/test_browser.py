@@ -258,8 +258,8 @@ def test_the_first_notebook_shows_its_table_and_its_error_in_both_themes(
         assert labels[0].startswith("Python loop")
         assert any(label.startswith("ufunc") for label in labels)
         heads = table.locator("thead th[scope=col]").all_inner_texts()
-        assert heads[:4] == ["time", "spread", "per element", "speed-up"]
-        assert "results" in table.locator("tbody th[scope=rowgroup]").first.inner_text()
+        assert heads[:4] == ["time", "per element", "speed-up", "range"]
+        assert "results" in report.locator(".jp-OutputArea").inner_text()
         assert table.locator("div[aria-hidden=true]").count() == len(labels)  # the bars
 
         shown = wrong.locator(".jp-OutputArea").inner_text()
@@ -271,7 +271,7 @@ def test_the_first_notebook_shows_its_table_and_its_error_in_both_themes(
             set_theme(page, theme)
             for words in (
                 table.locator("tbody th[scope=row]").first,
-                table.locator("caption"),
+                report.locator(".jp-OutputArea strong").first,
                 table.locator("thead th").first,
             ):
                 assert words.evaluate(CONTRAST) >= 4.5

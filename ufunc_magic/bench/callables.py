@@ -46,7 +46,7 @@ def compare_on_arguments(request: Request, arguments: Arguments) -> Comparison:
     run = _Sizes(request, arguments.groups, Pressure(request.budget.clock))
     with np.errstate(all="ignore"):
         interrupted = run.measure_all()
-    notes = [*run.notes, run.pressure.describe(run.rows)]
+    notes = [*run.notes, run.pressure.describe()]
     if interrupted:
         notes.append("interrupted: the table shows the rows measured so far")
     return Comparison(

@@ -27,6 +27,7 @@ from ..model import (
     OptionError,
     Options,
     UfuncMagicError,
+    read_core_sizes,
 )
 from ..render import Bound, Comparison, Report, Row
 from ..runtime import Build, count_processors, letters, operand_dtypes, ufunc_of
@@ -79,31 +80,33 @@ def report(
         parse_rivals(options.vs)
         if options.sizes:
             parse_sizes(options.sizes)
+        _check_core_sizes(options.core, codes)
         cell = _Cell(build, options, names, loops, compile_cython, progress)
         with Comfort("the timing", notes, passing=UfuncMagicError):
             pressure = Pressure()
             comparisons, more = cell.compare_all(codes)
             notes += more
-            busy = pressure.describe([row for comparison in comparisons for row in comparison.rows])
+            busy = pressure.describe()
     if options.verbose:
         steps = ", ".join(f"{step} {seconds * 1e3:.2f} ms" for step, seconds in build.seconds.items())
         notes += [f"steps: {steps}", f"command: {build.report_data.command}"]
     known = {*without, *(code.name for code in codes)}
     # The cell imported modules, and did not make them.
-    others = [name for name in build if name not in known and not isinstance(build[name], types.ModuleType)]
+    names_of_others = [name for name in build if name not in known and not isinstance(build[name], types.ModuleType)]
+    others = [Bound(name, "other", call=_word(name, build[name])) for name in names_of_others]
     return Report(
         name=build.name,
-        functions=tuple(_bound(code, build.place) for code in codes),
+        functions=(*(_bound(code, build.place) for code in codes), *others),
         comparisons=tuple(comparisons),
         diagnostics=build.diagnostics,
         notes=tuple(notes),
+        pressure=busy,
         seconds=build.seconds,
         cached=build.cached,
         toolchain=object_code.toolchain,
-        others=tuple(_word(name, build[name]) for name in others),
         device=language.place(object_code),
-        pressure=busy,
         first_line=build.first_line,
+        verbose=options.verbose,
     )
 
 
@@ -226,6 +229,7 @@ class _Cell:
             options.size,
             cautious=code.cautious,
             edges=not options.fast_math,  # which gives up exactly these values
+            core_sizes=read_core_sizes(options.core),
         )
         if data is not None:
             arrays = convert_inputs(data, operand_dtypes(code.function_code)[: code.nin], operands.cores)
@@ -291,6 +295,15 @@ def _filled(array: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
 
 def _most_threads(options: Options) -> int:
     return options.parallel if options.parallel > 0 else count_processors()
+
+
+def _check_core_sizes(text: str, codes: Sequence[CellFunction]) -> None:
+    """Refuse sizes of core dimensions that no function has."""
+    names = dict.fromkeys(name for code in codes for core in code.cores for name in core if name.isidentifier())
+    if unknown := [name for name in read_core_sizes(text) if name not in names]:
+        fault = f"--core {text}: no function of the cell has a core dimension {unknown[0]!r}."
+        has = f"The cell has {', '.join(names)}." if names else "Use --size for the number of elements."
+        raise OptionError(fault, remedy=has)
 
 
 def _find_reference(expression: str, names: Mapping[str, Any]) -> Candidate:

@@ -84,7 +84,9 @@ def _compare_function(request: Request, inputs: Operands | Parameters) -> Compar
             more = tuple(request.on_device(prepared.arguments))
             rows += more if rows[0].speedup is None else add_speedups(more, rows[0])
     arguments = tuple(map(_head, prepared.arguments))
-    return Comparison(request.name, rows, prepared.signature, prepared.notes, inputs=ranges, arguments=arguments)
+    return Comparison(
+        request.name, rows, prepared.signature, prepared.notes, inputs=ranges, core=prepared.core, arguments=arguments
+    )
 
 
 def _head(argument: Any) -> Any:

@@ -6,6 +6,8 @@ Shares of the budget: sampling 0.1, finding the sizes and the expected results a
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +23,7 @@ from .expectation import Expected, call_each, check_points, loop_over, to_lists
 from .judging import Prepared
 from .request import Operands, Request
 from .rounds import Call, TimedCall, count_affordable, time_once
-from .samples import POOL, PROBES, Trials, list_edges, sample_inputs
+from .samples import POOL, PROBES, Trials, list_edges, sample_inputs, shape_cores
 
 #: The most elements by default, and the most bytes of all inputs together.
 ELEMENTS, BYTES = 1_000_000, 32 << 20
@@ -31,6 +33,12 @@ SAMPLING, UFUNC_CALL, EXPECTED, PYTHON_PASS, VECTOR_PASS = 0.1, 0.03, 0.05, 0.02
 
 #: The least seconds for the search of a function's domain: a table of inputs outside of it is useless.
 SEARCH = 0.03
+
+#: Sizes of core dimensions to choose from: of rows, and where an operand has more dimensions.
+ROWS, IMAGES = (16, 100, 1000), (16, 64, 256)
+
+#: Seconds that the Python form may take for one element of the chosen core sizes, and the least share of the budget.
+ONE_ELEMENT, ELEMENT_SHARE = 0.002, 0.05
 
 STAND_IN = "Python loop calling the compiled function"
 
@@ -55,7 +63,11 @@ def prepare_ufunc(request: Request, operands: Operands) -> Prepared:
     number, clock, reference = len(arrays[0]), request.budget.clock, request.reference
     results = request.call_apart(lambda: time_once(request.call(arrays), clock=clock)[1])
     whole = reference if reference and expectation.takes_arrays(reference.function, arrays, len(operands.out)) else None
-    expected = [expectation.expect_everywhere(whole.function, arrays)] if whole else _expect(request, operands, arrays)
+    if whole:
+        drawn = None if request.stateful else request.forms.random
+        expected = [expectation.expect_everywhere(whole.function, arrays, nout=len(operands.out), random=drawn)]
+    else:
+        expected = _expect(request, operands, arrays)
     computed = [(rival, _compute(request, operands, rival, arrays)) for rival in request.rivals]
     for rival, run in computed:
         if rival.kind == "numpy" and isinstance(run, tuple):
@@ -84,7 +96,15 @@ def prepare_ufunc(request: Request, operands: Operands) -> Prepared:
     if verdict is None:
         raising = f": --ref {reference.label!r} raises on every sample" if reference else "; name a function with --ref"
         notes.append(f"no expected results to compare with{raising}")
-    return Prepared(entries, arrays, number, operands.types, tuple(notes))
+    core = {
+        name: length
+        for core, array in zip(operands.cores, arrays, strict=False)
+        for name, length in zip(core, array.shape[1:], strict=False)
+        if isinstance(name, str)
+    }
+    inner = max(array[:1].size for array in (*arrays, *map(np.asarray, split_outputs(results))) if array.ndim)
+    words = ", ".join(f"{name}={length}" for name, length in core.items())
+    return Prepared(entries, arrays, number, operands.types, tuple(notes), inner=max(1, inner), core=words)
 
 
 # -- inputs
@@ -113,6 +133,10 @@ def draw_inputs(request: Request, operands: Operands) -> Arrays:
         return tuple(operands.arrays)
     exact, budget, clock = request.forms.exact, request.budget, request.budget.clock
     few = sample_inputs(operands.types, size=POOL, cores=operands.cores, cautious=True)
+    sizes = _choose_core_sizes(request, operands)
+    shapes = shape_cores(operands.cores, sizes)
+    # How many times as large an element is as those that the domain is searched with.
+    larger = max(1, sum(map(math.prod, shapes)) // max(1, sum(map(math.prod, shape_cores(operands.cores, {})))))
 
     def screen(*arrays: NDArray[Any]) -> NDArray[np.bool_]:
         if exact is None:
@@ -135,7 +159,7 @@ def draw_inputs(request: Request, operands: Operands) -> Arrays:
     pool = request.fitting(run, SAMPLING, most=POOL)
     # From here on: unscreened samples are those on which plain Python raises where C returns NaN.
     deadline = clock() + max(SEARCH, SAMPLING * budget.seconds)
-    each_bytes = sum(array.nbytes for array in few) // POOL
+    each_bytes = larger * sum(array.nbytes for array in few) // POOL
     return sample_inputs(
         operands.types,
         size=operands.size or max(1, min(ELEMENTS, BYTES // max(1, each_bytes))),
@@ -143,8 +167,51 @@ def draw_inputs(request: Request, operands: Operands) -> Arrays:
         cautious=operands.cautious,
         probe=request.function,
         screen=screen if exact else None,
-        trials=Trials(max(4, min(PROBES, pool // 10)), max(64, pool), lambda: clock() < deadline),
+        trials=Trials(
+            max(4, min(PROBES, pool // 10)), max(4, max(64, pool) // larger), lambda: clock() < deadline, sizes
+        ),
     )
+
+
+def _choose_core_sizes(request: Request, operands: Operands) -> dict[str, int]:
+    """The sizes of named core dimensions: those that people use, as far as the Python form computes one element soon.
+
+    Those that the user gave are taken as they are.
+    """
+    known, clock = operands.core_sizes, request.budget.clock
+    names = {name for core in operands.cores for name in core if isinstance(name, str) and name not in known}
+    if not names:
+        return dict(known)
+    steps = ROWS if max(map(len, operands.cores)) < 2 else IMAGES
+    function = request.forms.exact or request.function
+    limit = max(ONE_ELEMENT, ELEMENT_SHARE * request.budget.seconds)
+    chosen, taken = steps[0], list[float]()
+    for size, following in itertools.pairwise((*steps, 0)):
+        chosen = size
+        sizes = dict.fromkeys(names, size) | dict(known)
+        trials = Trials(core_sizes=sizes)
+        arrays = sample_inputs(operands.types, size=1, cores=operands.cores, cautious=True, trials=trials)
+        call = Call(loop_over, (function, to_lists(arrays) if request.forms.exact else arrays))
+        try:
+            taken.append(request.call_apart(lambda call=call: time_once(call, clock=clock)[0]))  # type: ignore[misc]
+        except UfuncMagicError:  # a crash or an exit, which must not happen again
+            raise
+        except FAULTS:  # the search for the domain decides
+            break
+        largest = sum(map(math.prod, shape_cores(operands.cores, dict.fromkeys(names, following) | dict(known))))
+        if not following or 8 * largest * operands.size > BYTES:
+            break
+        if taken[-1] * _growth(steps, taken, least=max(map(len, operands.cores))) > limit:
+            break
+    return dict.fromkeys(names, chosen) | dict(known)
+
+
+def _growth(steps: Sequence[int], taken: Sequence[float], *, least: int) -> float:
+    """How many times as long the next size takes, if time grows by the same power again, of ``least`` or more."""
+    number, order = len(taken), float(least)
+    if number > 1 and min(taken[-2:]) > 0:
+        order = max(order, math.log(taken[-1] / taken[-2]) / math.log(steps[number - 1] / steps[number - 2]))
+    return float((steps[number] / steps[number - 1]) ** order)
 
 
 # -- expected results
@@ -178,7 +245,8 @@ def _expect_at(
     """The expectations of the reference, or of the exact form with the forms that have other roundings."""
     forms, nout = request.forms, len(operands.out)
     if request.reference:
-        return expectation.expect_at(request.reference.function, arrays, places, nout=nout)
+        drawn = None if request.stateful else forms.random
+        return expectation.expect_at(request.reference.function, arrays, places, nout=nout, random=drawn)
     if request.stateful:  # a second call of it would begin with another state
         return expectation.expect_at(forms.exact, arrays, places, nout=nout)  # type: ignore[arg-type]
     narrow = forms.python is not forms.exact and set(operands.types) & set("efF")

@@ -114,13 +114,16 @@ class Expected:
     random: Callable[[Arrays], Arrays] | None = None
 
 
-def expect_everywhere(function: Callable[..., Any], inputs: Arrays) -> Expected:
-    """The expectations of a function of arrays at every element."""
+def expect_everywhere(
+    function: Callable[..., Any], inputs: Arrays, *, nout: int, random: Callable[..., Any] | None = None
+) -> Expected:
+    """The expectations of a function of arrays at every element; ``random`` is a function of scalars."""
 
     def again(arrays: Arrays) -> Arrays:
         return tuple(map(np.asarray, split_outputs(function(*arrays))))
 
-    return Expected(inputs, again(inputs), np.arange(len(inputs[0])), again)
+    drawn = random and functools.partial(_again, random, nout)
+    return Expected(inputs, again(inputs), np.arange(len(inputs[0])), again, random=drawn)
 
 
 def expect_at(
@@ -194,10 +197,13 @@ def check_points(
         parts.append(part)
     if not any(len(part.inputs[0]) for part in parts):
         return None
+    first = next(part for part in parts if len(part.inputs[0]))
+    read, written = (max(array[:1].size for array in of) for of in (first.inputs, first.results))
     return compare_results(
         _joined([part.results for part in parts]),
         _joined(actual),
         inputs=_joined([part.inputs for part in parts]),
+        terms=read // max(1, written),
         explain=functools.partial(_spreads, parts, _spread),
         roundings=functools.partial(_spreads, parts, _noise) if all(part.random for part in parts) else None,
     )

@@ -6,7 +6,9 @@ A loop that does nothing else is bound by memory; one that is far from that comp
 
 from __future__ import annotations
 
+import math
 import re
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +19,7 @@ from ..render import Row, agrees, percent
 from ..runtime import current_place, origin_of, ufunc_of
 from .machine import IMPOSSIBLE, Pressure
 from .request import Request
-from .rounds import Pace, TimedCall, Timing, is_unsteady, measure
+from .rounds import LEAST_OF_LONG, Pace, TimedCall, Timing, measure
 
 if TYPE_CHECKING:
     from ..render import LoopReport
@@ -44,9 +46,9 @@ _SLOWEST = tuple(
 #: Notes on rounds without a spread.
 FEW = {1: "timed once", 2: "timed twice"}
 
-#: The factor by which speed-ups on a crowded machine are uncertain: of 12 tables beside eight busy loops, the rows that
-#: move most were off by up to 1.54 (``benchmarks/honest_table.py``).
-DOUBT = 1.7
+#: The factors by which a speed-up is uncertain at least, on a quiet and on a crowded machine: tables of one cell
+#: differ by more than the rounds of each, because memory lies elsewhere each time (``benchmarks/honest_table.py``).
+DOUBT, CROWDED_DOUBT = 1.05, 1.15
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +65,10 @@ class Prepared:
     notes : tuple of str
     least_seconds : float
         A call that takes less than this has not read all elements.
+    inner : int
+        Numbers in the largest array of each element.
+    core : str
+        Sizes of the core dimensions, ``"n=1000"``.
     """
 
     entries: Sequence[TimedCall]
@@ -71,6 +77,8 @@ class Prepared:
     signature: str = ""
     notes: tuple[str, ...] = ()
     least_seconds: float = 0.0
+    inner: int = 1
+    core: str = ""
 
 
 def measure_rows(
@@ -89,22 +97,37 @@ def judge_rows(
 
     The baseline is the entry of that label; without one, the first Python loop, otherwise the first entry.  No row has
     a speed-up if the baseline disagrees, or, without a label, if the compiled function does: then the expectation
-    contradicts the function itself.  Speed-ups on a ``crowded`` machine are ranges.
+    contradicts the function itself.  Speed-ups on a ``crowded`` machine are less certain.
     """
     pairs = zip(prepared.entries, timings, strict=True)
-    rows = tuple(_make_row(request, entry, timing, prepared.elements) for entry, timing in pairs)
+    rows = tuple(_make_row(request, entry, timing, prepared) for entry, timing in pairs)
     if max(row.seconds for row in rows) < prepared.least_seconds:
         rows = tuple(replace(row, elements=0, measured=0) for row in rows)
     if baseline:
-        base = next((row for row in rows if row.label == baseline), None)
-        decisive = [base] if base else []
+        base = next((n for n, row in enumerate(rows) if row.label == baseline), None)
+        decisive = [] if base is None else [rows[base]]
     else:
-        base = next((row for row in rows if row.kind in ("python", "scalar")), rows[0]) if len(rows) > 1 else None
-        decisive = [row for row in rows if row is base or row.kind in ("ufunc", "parallel", "compiled")]
-    return add_speedups(rows, base, crowded=crowded) if base and agrees(decisive) else rows
+        base = next((n for n, row in enumerate(rows) if row.kind in ("python", "scalar")), 0) if len(rows) > 1 else None
+        decisive = [row for n, row in enumerate(rows) if n == base or row.kind in ("ufunc", "parallel", "compiled")]
+    if base is None or not agrees(decisive):
+        return rows
+    doubt = CROWDED_DOUBT if crowded else DOUBT
+    judged = []
+    for number, row in enumerate(rows):
+        if row.ok and row.seconds:
+            ratio, between = compare_rounds(timings[base], timings[number], doubt=doubt)
+            scale = _scale_of(rows[base]) / _scale_of(row)
+            ends = between and (between[0] * scale, between[1] * scale)
+            row = (
+                replace(row, speedup=1.0, speedup_range=None)
+                if number == base
+                else replace(row, speedup=ratio * scale, speedup_range=ends)
+            )
+        judged.append(row)
+    return tuple(judged)
 
 
-def _make_row(request: Request, entry: TimedCall, timing: Timing, elements: int) -> Row:
+def _make_row(request: Request, entry: TimedCall, timing: Timing, prepared: Prepared) -> Row:
     """A row without a speed-up."""
     share, words = None, ""
     if request.limit and entry.nbytes and timing.seconds and (entry.agreement is None or entry.agreement.ok):
@@ -116,36 +139,55 @@ def _make_row(request: Request, entry: TimedCall, timing: Timing, elements: int)
     return Row(
         label=entry.label,
         kind=entry.kind,
-        elements=elements,
+        elements=prepared.elements,
         measured=entry.measured,
-        seconds=timing.seconds * (elements / entry.measured if entry.measured else 1.0),
+        seconds=timing.seconds * (prepared.elements / entry.measured if entry.measured else 1.0),
         spread=timing.spread,
         agreement=entry.agreement,
         bandwidth=share,
         note="; ".join(filter(None, (FEW.get(timing.rounds), entry.note, words))),
         compile_seconds=entry.compile_seconds,
         text=entry.text,
+        inner=prepared.inner,
     )
 
 
-def add_speedups(rows: Sequence[Row], base: Row, *, crowded: bool = False) -> tuple[Row, ...]:
-    """The rows with their speed-ups over another row, except those that disagree.
+def _scale_of(row: Row) -> float:
+    """The factor from what was timed to what the row stands for."""
+    return row.elements / row.measured if row.measured else 1.0
 
-    They are ranges on a ``crowded`` machine, and where rounds disagree.
+
+def compare_rounds(base: Timing, other: Timing, *, doubt: float = DOUBT) -> tuple[float, tuple[float, float] | None]:
+    """How many times faster ``other`` is, and the interval that holds this ratio.
+
+    The calls took turns, so the ratio is taken round by round: what slows both down cancels.  It is the median of these
+    ratios.  The interval is the one that holds the median of all possible rounds in 95 of 100 cases, by the sign test
+    (Conover, "Practical Nonparametric Statistics", 3.2), and no narrower than ``doubt``; None for fewer than three
+    rounds.
     """
-    return tuple(_add_speedup(base, row, crowded) if row.ok and row.seconds else row for row in rows)
+    if min(len(base.durations), len(other.durations)) < LEAST_OF_LONG:
+        return base.seconds / other.seconds, None
+    ratios = sorted(b / o for b, o in zip(base.durations, other.durations, strict=True) if o > 0)
+    if not ratios:
+        return base.seconds / other.seconds, None
+    middle = statistics.median(ratios)
+    outside = _count_outside(len(ratios))
+    low, high = ratios[outside], ratios[-1 - outside]
+    return middle, (min(low, middle / doubt), max(high, middle * doubt))
 
 
-def _add_speedup(base: Row, row: Row, crowded: bool) -> Row:
-    between = None
-    if row is not base and (crowded or is_unsteady(base.spread) or is_unsteady(row.spread)):
-        doubt = DOUBT if crowded else 1.0
-        between = (base.seconds / _median_seconds(row) / doubt, _median_seconds(base) / row.seconds * doubt)
-    return replace(row, speedup=base.seconds / row.seconds, speedup_range=between)
+def _count_outside(number: int) -> int:
+    """How many of so many ratios, in their order, are outside of the interval at each end."""
+    ranks, tail = 0, 1
+    while tail <= 0.025 * 2**number:  # of the 2**number ways to lie on either side of the median
+        ranks += 1
+        tail += math.comb(number, ranks)
+    return max(0, ranks - 1)
 
 
-def _median_seconds(row: Row) -> float:
-    return row.seconds * (1 + (row.spread or 0.0))
+def add_speedups(rows: Sequence[Row], base: Row) -> tuple[Row, ...]:
+    """Rows that were timed elsewhere, with their speed-ups over another row, except those that disagree."""
+    return tuple(replace(row, speedup=base.seconds / row.seconds) if row.ok and row.seconds else row for row in rows)
 
 
 def _cell_function(function: object) -> tuple[CellFunction | None, CellPlace]:

@@ -136,12 +136,8 @@ class Pressure:
     def crowded(self) -> bool:
         return self.share > CROWDED
 
-    def describe(self, rows: Sequence[Row]) -> str:
+    def describe(self) -> str:
         """A note on a busy machine; ``""`` for a quiet one."""
-        share = self.share
-        words = []
-        if share > BUSY:
-            words.append(f"other programs used the processor for {percent(share)} of the time, which is not counted")
-        if any(row.speedup_range for row in rows):
-            words.append("uncertain speed-ups are shown as ranges")
-        return f"busy machine: {'; '.join(words)}" if words else ""
+        if (share := self.share) <= BUSY:
+            return ""
+        return f"busy machine: other programs used the processor for {percent(share)} of the time, which is not counted"

@@ -6,9 +6,9 @@ The tables of a cell, ``--vs``, ``--sizes`` and `compare` are all made from one 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import NDArray
@@ -51,6 +51,8 @@ class Operands:
         See `sample_inputs`.
     edges : bool
         Check zeros, infinities and NaN as well, if the inputs are scalars and ``cautious`` is false.
+    core_sizes : mapping
+        Sizes of named core dimensions that the user gave; the others are as large as the budget allows.
     """
 
     types: str
@@ -60,6 +62,7 @@ class Operands:
     size: int = 0
     cautious: bool = False
     edges: bool = True
+    core_sizes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def out(self) -> str:

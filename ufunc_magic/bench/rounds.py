@@ -13,6 +13,7 @@ from __future__ import annotations
 import gc
 import itertools
 import os
+import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -84,14 +85,25 @@ class Pace:
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of one call in the least round, and the number of rounds.
+    """Seconds of one call in each round, in the order of the rounds."""
 
-    ``spread`` is how much longer the median round took, relative to the least; None for fewer than three rounds.
-    """
+    durations: tuple[float, ...]
 
-    seconds: float
-    spread: float | None
-    rounds: int
+    @property
+    def rounds(self) -> int:
+        return len(self.durations)
+
+    @property
+    def seconds(self) -> float:
+        """Of the least round."""
+        return min(self.durations)
+
+    @property
+    def spread(self) -> float | None:
+        """How much longer the median round took, relative to the least; None for fewer than three rounds."""
+        if len(self.durations) < LEAST_OF_LONG:
+            return None
+        return statistics.median(self.durations) / self.seconds - 1 if self.seconds else 0.0
 
 
 class _Schedule:
@@ -188,7 +200,7 @@ def measure(calls: Sequence[Call], *, clock: Clock, pace: Pace) -> list[Timing]:
                 if now + mean * (least - done) > end:
                     break
                 continue
-            spread = max(_summarize(durations).spread or 0.0 for durations in samples)
+            spread = max(Timing(tuple(durations)).spread or 0.0 for durations in samples)
             enough = done >= pace.most or now + mean > pace.deadline or spread < pace.steady
             # While the thread mostly waits, so does the user.
             hurried = clock is CLOCK and read_waiting() - idle > now - start
@@ -196,7 +208,7 @@ def measure(calls: Sequence[Call], *, clock: Clock, pace: Pace) -> list[Timing]:
                 break
             if now + mean > end or (enough and not is_unsteady(spread)):
                 break
-    return [_summarize(durations) for durations in samples]
+    return [Timing(tuple(durations)) for durations in samples]
 
 
 def is_unsteady(spread: float | None) -> bool:
@@ -247,15 +259,6 @@ def _measure_overhead(repeat: int, clock: Clock) -> float:
             pass
         costs.append(clock() - start)
     return max(0.0, min(costs))
-
-
-def _summarize(durations: Sequence[float]) -> Timing:
-    least = min(durations)
-    if len(durations) < LEAST_OF_LONG or not least:
-        return Timing(least, None if len(durations) < LEAST_OF_LONG else 0.0, len(durations))
-    ordered, number = sorted(durations), len(durations)
-    median = (ordered[(number - 1) // 2] + ordered[number // 2]) / 2
-    return Timing(least, median / least - 1, number)
 
 
 def count_affordable(run: Callable[[int], object], *, most: int, seconds: float, clock: Clock) -> int:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..model import FAULTS, ComparisonError, UfuncMagicError
 from .agreement import split_outputs
 
-#: Size of a core dimension that only has a name.
+#: Size of a core dimension that only has a name, where its function's domain is searched.
 CORE_SIZE = 16
 
 #: Elements that each trial of an interval uses, and distinct elements that are screened one by one.
@@ -77,11 +77,14 @@ class Trials:
         Elements to choose from where every one is screened: integer inputs, and cautious functions.
     patience : callable
         Called before each trial after the first; false ends the search.
+    core_sizes : mapping
+        Sizes of named core dimensions in the inputs that are returned; the domain is searched with small ones.
     """
 
     probes: int = PROBES
     pool: int = POOL
     patience: Callable[[], bool] = lambda: True
+    core_sizes: Mapping[str, int] = field(default_factory=dict)
 
 
 def _dtypes_of(types: str) -> list[np.dtype[Any]]:
@@ -109,7 +112,7 @@ def sample_inputs(
     size : int
         Elements, the length of the first axis.
     cores : sequence of sequence of int or str
-        Core dimensions of each input; a named one has ``CORE_SIZE``.
+        Core dimensions of each input; a named one has ``CORE_SIZE`` unless ``trials`` has its size.
     cautious : bool
         The function may loop for ever, recurse, or index a table: small positive values first, no
         search once they give finite results, and every element is screened.
@@ -127,10 +130,10 @@ def sample_inputs(
         C-contiguous, of shape ``(size, *core)``.
     """
     dtypes = _dtypes_of(types)
-    shapes = [tuple(n if isinstance(n, int) else CORE_SIZE for n in core) for core in (*cores, *[()] * len(dtypes))]
+    shapes, small = (shape_cores((*cores, *[()] * len(dtypes)), sizes) for sizes in (trials.core_sizes, {}))
     candidates = [_intervals(dtype, cautious=cautious, screened=screen is not None) for dtype in dtypes]
 
-    def draw(intervals: Sequence[Interval], length: int) -> Arrays:
+    def draw(intervals: Sequence[Interval], length: int, shapes: Sequence[tuple[int, ...]] = shapes) -> Arrays:
         rng = np.random.default_rng(seed)
         operands = zip(dtypes, shapes, intervals, strict=False)
         return tuple(_draw(rng, dtype, (length, *shape), interval) for dtype, shape, interval in operands)
@@ -139,7 +142,7 @@ def sample_inputs(
     if probe is not None and dtypes:
 
         def score(intervals: Sequence[Interval]) -> tuple[float, bool]:
-            return _score(draw(intervals, trials.probes), probe, screen)
+            return _score(draw(intervals, trials.probes, small), probe, screen)
 
         best = _search(candidates, score, trials.patience)
     distinct = min(size, max(POOL, DISTINCT // max([1, *map(math.prod, shapes)])))
@@ -151,6 +154,11 @@ def sample_inputs(
         safest = tuple(_intervals(dtype, cautious=True, screened=False)[0] for dtype in dtypes)
         return repeat_arrays(draw(safest, distinct), size)
     return shuffle_arrays(tuple(array[passed] for array in inputs), size)
+
+
+def shape_cores(cores: Iterable[Sequence[int | str]], sizes: Mapping[str, int]) -> list[tuple[int, ...]]:
+    """The core shape of each input."""
+    return [tuple(n if isinstance(n, int) else sizes.get(n, CORE_SIZE) for n in core) for core in cores]
 
 
 def repeat_arrays(arrays: Sequence[NDArray[Any]], size: int) -> Arrays:
@@ -216,12 +224,18 @@ def describe_inputs(names: Sequence[str], arrays: Arrays) -> str:
         return ""
     ranges: dict[tuple[str, str], list[str]] = {}
     for name, array in itertools.zip_longest(names, arrays, fillvalue=""):
-        low, high = (f"{float(bound):.3g}" for bound in (np.nanmin(array), np.nanmax(array)))
+        low, high = (_in_words(float(bound)) for bound in (np.nanmin(array), np.nanmax(array)))
         ranges.setdefault((low, high), []).append(name)
     words = (
         f"{', '.join(filter(None, names)) or 'inputs'} from {low} to {high}" for (low, high), names in ranges.items()
     )
     return "; ".join(words)
+
+
+def _in_words(number: float) -> str:
+    """Three digits as people write them: ``"0.05"``, ``"30,000"``, ``"1e+20"``."""
+    rounded = float(f"{number:.3g}")
+    return f"{rounded:,.0f}" if 1e3 <= abs(rounded) < 1e15 else f"{rounded:g}"
 
 
 def convert_inputs(

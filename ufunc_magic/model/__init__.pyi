@@ -50,6 +50,7 @@ from .options import (
     chooses_cpu as chooses_cpu,
     make_options as make_options,
     names_for as names_for,
+    read_core_sizes as read_core_sizes,
     refuse as refuse,
     suited as suited,
     with_options as with_options,

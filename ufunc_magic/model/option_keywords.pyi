@@ -33,6 +33,7 @@ class OptionKeywords(TypedDict, total=False):
     verbose: bool
     time: float | bool | str
     size: int
+    core: str
     data: str
     ref: str
     vs: str

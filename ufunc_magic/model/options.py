@@ -225,6 +225,13 @@ class Options:
     size: int = _option(
         0, "--size -N", "Number of elements to time with; 0 chooses automatically.", "-N 100000", key=False
     )
+    core: str = _option(
+        "",
+        "--core",
+        "Sizes of core dimensions to time with, of functions of arrays.",
+        "--core n=4096,m=3",
+        key=False,
+    )
     data: str = _option(
         "",
         "--data",
@@ -352,6 +359,7 @@ def make_options(keywords: Mapping[str, Any] | None = None, *, base: Options | N
     ):
         if wrong:
             raise OptionError(message, remedy=remedy)
+    read_core_sizes(options.core)
     if options.plot and not options.sizes:
         options = replace(options, sizes="10:1e7")
     if options.annotate_fullc:
@@ -359,6 +367,24 @@ def make_options(keywords: Mapping[str, Any] | None = None, *, base: Options | N
     if chooses_cpu(options.compile_args):
         options = replace(options, arch="native")
     return options
+
+
+def read_core_sizes(text: str) -> dict[str, int]:
+    """``"n=4096,m=3"`` as sizes of core dimensions by name.
+
+    Raises
+    ------
+    OptionError
+        If it has another form, or a size is less than 1.
+    """
+    sizes = {}
+    for pair in filter(None, text.split(",")):
+        name, _, number = (word.strip() for word in pair.partition("="))
+        digits = number.replace("_", "")
+        if not name.isidentifier() or not digits.isdecimal() or int(digits) < 1:
+            raise OptionError(f"core={text!r}: {pair!r} is no size of a core dimension.", remedy="Write n=4096,m=3.")
+        sizes[name] = int(digits)
+    return sizes
 
 
 def chooses_cpu(arguments: Iterable[str]) -> bool:

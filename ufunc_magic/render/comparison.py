@@ -49,6 +49,8 @@ class Comparison:
         The machine that measured it.
     inputs : str
         The ranges of the inputs, ``"m, v from -2 to 2"``.
+    core : str
+        Sizes of the core dimensions, ``"n=1000"``.
     arguments : tuple of ndarray
         The first 10,000 elements of the inputs; not saved.
     """
@@ -61,6 +63,7 @@ class Comparison:
     interrupted: bool = False
     machine: str = ""
     inputs: str = ""
+    core: str = ""
     arguments: tuple[Any, ...] = field(default=(), repr=False, compare=False, metadata={"saved": False})
 
     @property
@@ -93,6 +96,14 @@ class Comparison:
     def to_json(self) -> str:
         """The comparison as JSON; numbers JSON does not have are strings (``"nan"``, ``"inf"``)."""
         return write_json(self)
+
+    def to_markdown(self) -> str:
+        """The table in Markdown, below its headline."""
+        return markdown(self, self._title)
+
+    def to_latex(self) -> str:
+        """The table in LaTeX, a ``tabular``; it needs the package ``booktabs``."""
+        return latex(self, self._title)
 
     def to_pandas(self) -> Any:
         """A ``pandas.DataFrame``, one line for each row; times in seconds.
@@ -170,22 +181,27 @@ def text_block(comparison: Comparison, title: Title) -> list[str]:
     """Lines of one comparison."""
     if _over_sizes(comparison):
         return _text_sizes(comparison, title)
-    return tables.text_group(comparison.rows, title, inputs=comparison.inputs, notes=comparison.notes)
+    line = tables.headline(_name(comparison), comparison.rows)
+    return tables.text_group(comparison.rows, title, line=line, inputs=comparison.inputs, notes=comparison.notes)
 
 
-def html_page(pairs: Sequence[tuple[Comparison, Title]], *, caption: str, items: Sequence[str]) -> str:
-    """One table with a row group for each comparison, drawings of those over sizes, then what else there is to say."""
-    flat = [(c, title) for c, title in pairs if not _over_sizes(c)]
-    columns = tables.widths(tables.HEADS, [cells for c, _ in flat for cells in tables.cells_of(c.rows)])
-    bodies = [tables.html_group(c.rows, title, inputs=c.inputs, notes=c.notes, widths=columns) for c, title in flat]
-    parts = [_html_sizes(c, title) for c, title in pairs if _over_sizes(c)]
-    if bodies:
-        end = f'<caption style="{tables.CAPTION};order:1">{escape(caption)}</caption>' if caption else ""
-        parts.append(f"{tables.TABLE}{end}{tables.html_heads(tables.HEADS, columns)}{''.join(bodies)}</table>")
-    parts += map(_paragraph, items if bodies or not caption else (caption, *items))
-    if bodies:
-        parts.append(_how_to_read("\n".join([*(str(c) for c, _ in flat), *items])))
-    return f'<div style="overflow-x:auto">{"".join(parts)}</div>'
+def html_page(
+    pairs: Sequence[tuple[Comparison, Title]], *, caption: str, items: Sequence[str], more: Sequence[str] = ()
+) -> str:
+    """A table for each comparison, drawings of those over sizes, then what else there is to say; ``more`` is folded."""
+    parts = [_html_sizes(c, title) if _over_sizes(c) else _html_rows(c, title) for c, title in pairs]
+    parts += map(_paragraph, items)
+    parts += [_folded(tables.count(len(more), "more note"), "".join(map(_paragraph, more)))] if more else []
+    parts += [_paragraph(caption)] if caption else []
+    flat = [c for c, _ in pairs if not _over_sizes(c)]
+    if any(c.rows for c in flat):
+        parts.append(_how_to_read("\n".join([*map(str, flat), *items])))
+    return f"<div>{''.join(parts)}</div>"
+
+
+def _html_rows(comparison: Comparison, title: Title) -> str:
+    line = tables.headline(_name(comparison), comparison.rows)
+    return tables.html_group(comparison.rows, title, line=line, inputs=comparison.inputs, notes=comparison.notes)
 
 
 #: The beginning of a compiler's message, and the colours of its bar, visible on light and dark pages.
@@ -204,7 +220,7 @@ def _paragraph(text: str) -> str:
 
 def _how_to_read(page: str) -> str:
     """The meanings of a page's words, folded: touch screens show no tooltips."""
-    words = dict.fromkeys([*tables.HEADS, *tables.words_in(" ".join(page.split()))])
+    words = dict.fromkeys(tables.words_in(" ".join(page.split())))
     lines = "".join(f"<div><em>{escape(word)}</em>: {escape(tables.MEANINGS[word])}</div>" for word in words)
     return _folded("how to read the table", lines)
 
@@ -235,7 +251,54 @@ def bundle(value: Any, comparisons: Sequence[Comparison]) -> dict[str, str]:
     return {"text/plain": str(value), "text/html": value._repr_html_(), **picture}
 
 
+# -- for papers and web pages
+
+
+def _grid(comparison: Comparison, title: Title) -> tuple[str, tuple[str, ...], list[Cells]]:
+    """The headline, the heads with one for the labels, and the rows."""
+    if _over_sizes(comparison):
+        heads, cells = _by_size(comparison)
+        return f"{title[0]}: time per element", ("", *heads), cells
+    line = tables.headline(_name(comparison), comparison.rows) or "  ".join(filter(None, title))
+    return line, ("", *tables.heads_of(comparison.rows)), tables.cells_of(comparison.rows)
+
+
+def markdown(comparison: Comparison, title: Title) -> str:
+    """The headline in bold, then a table of GitHub's Markdown."""
+    line, heads, cells = _grid(comparison, title)
+    rows = [heads, ("---", *["---:"] * (len(heads) - 1)), *((one.label, *one.figures) for one in cells)]
+    lines = ["| " + " | ".join(text.replace("|", "\\|") for text in row) + " |" for row in rows]
+    alarms = [f"{one.label}: {one.alarm}" for one in cells if one.alarm]
+    return "\n".join([f"**{line}**", "", *lines, *(["", *alarms] if alarms else [])])
+
+
+#: Letters that mean something else in LaTeX.
+_LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
+
+
+def latex(comparison: Comparison, title: Title) -> str:
+    """The headline as a comment, then a ``tabular``."""
+    line, heads, cells = _grid(comparison, title)
+
+    def write(texts: Sequence[str]) -> str:
+        return " & ".join("".join(_LATEX.get(letter, letter) for letter in text) for text in texts) + r" \\"
+
+    rows = [write((one.label, *one.figures)) for one in cells]
+    alarms = [f"% {one.label}: {one.alarm}" for one in cells if one.alarm]
+    columns = "l" + "r" * (len(heads) - 1)
+    body = [r"\toprule", write(heads), r"\midrule", *rows, r"\bottomrule"]
+    return "\n".join([f"% {line}", *alarms, rf"\begin{{tabular}}{{{columns}}}", *body, r"\end{tabular}"])
+
+
 # -- a comparison over many sizes: a table of time per element, and its drawing
+
+
+def _name(comparison: Comparison) -> str:
+    return f"{comparison.name} ({comparison.core})" if comparison.core else comparison.name
 
 
 def _over_sizes(comparison: Comparison) -> bool:
@@ -274,18 +337,12 @@ def _html_sizes(comparison: Comparison, title: Title) -> str:
     words = " &ensp;".join(explained(part) for part in (*types, verdict(rows)) if part)
     parts = [f'<div style="padding:.5em .3em .2em"><strong>{escape(call)}</strong> &ensp;{words}</div>']
     heads, cells = _by_size(comparison)
-    columns = tables.widths(heads, cells)
-    body = "".join(tables.html_row(row, columns, bars=False) for row in cells)
-    table = (
-        f'{tables.TABLE}<caption style="{tables.CAPTION}">{escape(call)}: time per element</caption>'
-        f'{tables.html_heads(heads, columns, bars=False)}<tbody style="display:block">{body}</tbody></table>'
-    )
+    parts.append(tables.html_table(heads, cells, name=f"{call}: time per element", bars=False, corner="elements"))
     if drawable(rows):
-        # The theme's own text colour; where pictures are dropped from a page, the table below says it all.
+        # The theme's own text colour; where pictures are dropped from a page, the table says it all.
         parts.append(f'<div style="color:inherit">{figure(rows, title=call, levels=comparison.levels)}</div>')
-        table = _folded("figures", table)
     below = [*_remarks(rows), *(f"note: {note}" for note in comparison.notes)]
-    return "".join([*parts, table, *map(_paragraph, below)])
+    return "".join([*parts, *map(_paragraph, below)])
 
 
 def _sizes(rows: Sequence[Row]) -> list[int]:

@@ -15,10 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .tables import BAR, BARS, Level, Row, count, duration, escape
+from .tables import Level, Row, choose_colors, count, duration, escape
 
-#: Middle tones: at least 3:1 (WCAG 2.2, 1.4.11) against white and against #111111 alike.
-COLORS = (BAR, *dict.fromkeys(BARS.values()), "#1d8f62", "#d1507f")
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "12 4", "4 2 1 2")
 
 WIDTH, HEIGHT = 720, 380
@@ -83,7 +81,8 @@ def figure(rows: Sequence[Row], *, title: str, levels: Sequence[Level] = (), fil
     """
     lines = lines_of(rows)
     labels = [line.label if len(line.label) <= LONGEST else f"{line.label[: LONGEST - 1]}…" for line in lines]
-    colors = [COLORS[n % len(COLORS)] for n in range(len(lines))]
+    chosen = choose_colors(rows)
+    colors = [chosen[line.label] for line in lines]
     right = WIDTH - 22 - LETTER * max(map(len, labels))
     sizes = [point[0] for line in lines for point in line.points]
     costs = [point[1] for line in lines for point in line.points]
@@ -112,14 +111,15 @@ def figure(rows: Sequence[Row], *, title: str, levels: Sequence[Level] = (), fil
 
 def plot_rows(rows: Sequence[Row], ax: Any, *, title: str, over_sizes: bool) -> Any:
     """The lines of `figure` on Matplotlib's axes, in the same colours; a bar for each row at one size."""
+    colors = choose_colors(rows)
     if over_sizes:
-        for n, line in enumerate(lines_of(rows)):
-            ax.plot(*zip(*line.points, strict=True), marker="o", color=COLORS[n % len(COLORS)], label=line.label)
+        for line in lines_of(rows):
+            ax.plot(*zip(*line.points, strict=True), marker="o", color=colors[line.label], label=line.label)
         ax.set(xscale="log", yscale="log", xlabel="elements", ylabel="seconds per element", title=title)
         ax.legend()
     else:
-        colors = [BARS.get(row.kind, BAR) for row in rows]
-        ax.barh([row.label for row in rows], [row.seconds for row in rows], color=colors)
+        labels = [row.label for row in rows]
+        ax.barh(labels, [row.seconds for row in rows], color=[colors[label] for label in labels])
         ax.set(xlabel="seconds", title=title)
         ax.invert_yaxis()
     return ax

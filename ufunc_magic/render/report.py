@@ -13,9 +13,13 @@ from typing import Any
 from ..languages import language_of
 from ..model import CellPlace, Comfort, Diagnostic, FunctionCode, ObjectCode
 from ..runtime import letters
-from .comparison import Comparison, Title, bundle, drawing, html_page, text_block
+from .comparison import Comparison, Title, bundle, drawing, html_page, latex, markdown, text_block
+from .optional_packages import import_required
 from .saved import write_json
-from .tables import Row, duration, wrapped
+from .tables import Row, count, duration, wrapped
+
+#: The notes of a report that are shown at once.
+SHOWN_NOTES = 3
 
 
 @dataclass(frozen=True)
@@ -25,10 +29,11 @@ class Bound:
     Attributes
     ----------
     name : str
-    kind : {"ufunc", "plain", "python", "kernel"}
-        "python" is a function of an extension module, where that is as usual as a ufunc; "kernel" is launched.
+    kind : {"ufunc", "plain", "python", "kernel", "other"}
+        "python" is a function of an extension module, where that is as usual as a ufunc; "kernel" is launched; "other"
+        is anything else that was bound.
     call : str
-        How a user would write it, ``"logit(x)"``.
+        How a user would write it, ``"logit(x)"``; of what is no function, in words: ``"Integrator (class)"``.
     reason : str
         Why it is no ufunc, which completes "it ...".
     types : tuple of str
@@ -64,22 +69,22 @@ class Report:
     notes : tuple of str
     seconds : mapping
         Step -> seconds: ``{"parse": ..., "compile": ..., "load": ...}``.
+    pressure : str
+        A note on the load of other programs; ``""`` on a quiet machine.
     cached : bool
         Nothing was compiled.
     toolchain : str
         ``"gcc 12.2.0"``.
-    others : tuple of str
-        Everything else that was bound, in words: ``("Integrator (class)", "TABLE")``.
     device : str
         Where functions ran, if not simply on the CPU: ``"CPU emulation"``, or the name of a device.
-    pressure : str
-        A note on the load of other programs; ``""`` on a quiet machine.
     first_line : int
         The number of the source's first line in its cell: 2 below a magic.  Notes and the text and HTML of the
         report count from there; diagnostics, and they alone in the JSON, have the source's own lines.
     views : tuple of object
         Views of the source, shown below everything else: annotated, assembly, remarks of the compiler.  Each has
         ``to_text()`` and ``to_html()``.
+    verbose : bool
+        Show all notes, and not only the first three.
     """
 
     name: str
@@ -88,13 +93,13 @@ class Report:
     diagnostics: tuple[Diagnostic, ...] = ()
     notes: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
+    pressure: str = ""
     cached: bool = False
     toolchain: str = ""
-    others: tuple[str, ...] = ()
     device: str = ""
-    pressure: str = ""
     first_line: int = 1
     views: tuple[Any, ...] = ()
+    verbose: bool = False
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -121,14 +126,17 @@ class Report:
         for view in self.views:
             with Comfort("a view of the source", notes):
                 below.append([view.to_text()])
-        items = (*self._items(), *(f"note: {note}" for note in notes))
+        rest = len(self._sorted_notes()[2])
+        more = [f"{count(rest, 'more note')}: -v shows all"] if rest else []
+        items = (*self._items(), *more, *(f"note: {note}" for note in notes))
         tail = [line for item in items for line in wrapped(item)]
         return "\n\n".join("\n".join(block) for block in (*tables, [*tail, self._origin()], *below))
 
     def _repr_html_(self) -> str:
         notes: list[str] = []
         with Comfort("the table in HTML", notes):
-            page = html_page(self._titled(), caption=self._origin(), items=self._items())
+            rest = tuple(f"note: {note}" for note in self._sorted_notes()[2])
+            page = html_page(self._titled(), caption=self._origin(), items=self._items(), more=rest)
             return page + "".join(view.to_html() for view in self.views)
         text = f"{self}\nnote: {notes[0]}"
         return f"<pre>{html.escape(text)}</pre>"
@@ -141,15 +149,47 @@ class Report:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return bundle(self, self.comparisons)
 
+    def to_markdown(self) -> str:
+        """The tables in Markdown, each below its headline."""
+        return "\n\n".join(markdown(comparison, title) for comparison, title in self._titled())
+
+    def to_latex(self) -> str:
+        """The tables in LaTeX, a ``tabular`` for each; they need the package ``booktabs``."""
+        return "\n\n".join(latex(comparison, title) for comparison, title in self._titled())
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame``, one line for each row of all tables; times in seconds.
+
+        Raises
+        ------
+        ComparisonError
+            If pandas is not installed.
+        """
+        pandas = import_required("pandas", purpose="to_pandas()")
+        frames = [one.to_pandas().assign(function=one.name) for one in self.comparisons if one.rows]
+        return pandas.concat(frames, ignore_index=True) if frames else pandas.DataFrame()
+
     def to_json(self) -> str:
         """The report as JSON; numbers JSON does not have are strings (``"nan"``, ``"inf"``)."""
         plain = replace(self, views=tuple(view.to_text() for view in self.views))
         return write_json(plain)
 
     def _titled(self) -> list[tuple[Comparison, Title]]:
-        """Each comparison with the call of its function, and its types in words."""
+        """Each comparison, with the notes that are shown, the call of its function, and its types in words."""
         bound = {function.name: function for function in self.functions}
-        return [(comparison, _title(comparison, bound.get(comparison.name))) for comparison in self.comparisons]
+        shown = self._sorted_notes()[0]
+        return [(comparison, _title(comparison, bound.get(comparison.name))) for comparison in shown]
+
+    def _sorted_notes(self) -> tuple[list[Comparison], list[str], list[str]]:
+        """The comparisons with the notes that are shown, the notes shown below them, and those that are folded."""
+        left = len(self.notes) + sum(len(c.notes) for c in self.comparisons) + 1 if self.verbose else SHOWN_NOTES
+        comparisons, rest = [], list[str]()
+        for comparison in self.comparisons:
+            comparisons.append(replace(comparison, notes=comparison.notes[:left]))
+            rest += (f"{comparison.name}: {note}" for note in comparison.notes[left:])
+            left -= len(comparisons[-1].notes)
+        notes = [note for note in dict.fromkeys((*self.notes, self.pressure)) if note]
+        return comparisons, notes[:left], rest + notes[left:]
 
     def _origin(self) -> str:
         total = sum(self.seconds.values())
@@ -163,16 +203,18 @@ class Report:
         """The items below the tables, a paragraph each."""
         timed = {comparison.name for comparison in self.comparisons}
         of_kind = {
-            kind: [f for f in self.functions if f.kind == kind] for kind in ("ufunc", "plain", "kernel", "python")
+            kind: [f for f in self.functions if f.kind == kind]
+            for kind in ("ufunc", "plain", "kernel", "python", "other")
         }
         items = [_summary(f) for f in of_kind["ufunc"] if f.name not in timed]
         items += [f"{f.name}: a plain function, not a ufunc: {f.reason}" for f in of_kind["plain"]]
         items += [f"{f.call}: a kernel{f.reason and f', {f.reason}'}" for f in of_kind["kernel"]]
         items += _python_functions(of_kind["python"])
-        items += [f"also bound: {', '.join(self.others)}"] if self.others else []
+        others = [f.call for f in of_kind["other"]]
+        items += [f"also bound: {', '.join(others)}"] if others else []
         place = CellPlace(self.name, self.first_line)
         items += [str(diagnostic.counted(place)) for diagnostic in self.diagnostics]
-        return (*items, *(f"note: {note}" for note in filter(None, (*self.notes, self.pressure))))
+        return (*items, *(f"note: {note}" for note in self._sorted_notes()[1]))
 
 
 def _summary(function: Bound) -> str:

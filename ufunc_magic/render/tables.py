@@ -18,14 +18,15 @@ from typing import Any, Literal
 
 Kind = Literal["python", "numpy", "scalar", "ufunc", "parallel", "compiled", "gpu", "other"]
 
-HEADS = ("time", "spread", "per element", "speed-up")
+HEADS = ("time", "per element", "speed-up", "range")
 
 #: Meanings of words, for tooltips and below the table; docs/table.md has more.
 MEANINGS = {
     "time": "time of one call: the minimum of at least five rounds, in which the rows take turns",
-    "spread": "how much longer the median round took",
     "per element": "time / elements",
+    "per inner element": "time / elements / numbers in the largest array of each element",
     "speed-up": "how many times faster than the Python loop, or than the first row if there is no Python loop",
+    "range": "the speed-up is in this range: it is taken in each round, in which the rows take turns",
     "Python loop": "calls the function, written in plain Python, on each element of lists; the result is a list",
     "NumPy expression": "the same computation as one NumPy expression on arrays",
     "ufunc": "the compiled function, called on arrays",
@@ -40,7 +41,7 @@ MEANINGS = {
     "compute-bound": "the computation takes the time; memory could deliver more",
     "mostly the cost of a call": "there are too few elements for other conclusions",
     "not vectorized": "because of this loop, the compiler cannot process several elements at once",
-    "busy machine": "other programs slow down the rows unequally, so the speed-up is shown as a range",
+    "busy machine": "other programs slow down the rows unequally, so the range of a speed-up is wider",
 }
 _WORDS = re.compile(
     f"({'|'.join(re.escape(word) for word in sorted(list(MEANINGS)[len(HEADS) :], key=len, reverse=True))})"
@@ -100,9 +101,11 @@ class Row:
     compile_seconds : float or None
         Seconds that compiling took; None if nothing was compiled.
     speedup_range : pair of float or None
-        The range of the speed-up, if rounds disagreed.
+        The interval that holds the speed-up in 95 of 100 cases; None for the baseline and for fewer than three rounds.
     text : str
         The timed Python function, if the package wrote it.
+    inner : int
+        Numbers in the largest array of each element of a generalized ufunc, 1 otherwise.
     """
 
     label: str
@@ -118,11 +121,12 @@ class Row:
     compile_seconds: float | None = None
     speedup_range: tuple[float, float] | None = None
     text: str = ""
+    inner: int = 1
 
     @property
     def per_element(self) -> float:
-        """Seconds per element."""
-        return self.seconds / self.elements if self.elements else 0.0
+        """Seconds per element, of a generalized ufunc per inner element."""
+        return self.seconds / (self.elements * self.inner) if self.elements else 0.0
 
     @property
     def ok(self) -> bool:
@@ -150,11 +154,31 @@ def agrees(rows: Sequence[Row]) -> bool:
 
 
 #: Columns that the text form may use.
-WIDTH = 100
+WIDTH = 80
 
-#: Bar colours: at least 3:1 (WCAG 2.2, 1.4.11) against white and against #111111 alike.
-BARS = {"python": "#8a8a8a", "scalar": "#8a8a8a", "numpy": "#c07a1a", "other": "#8a72c9"}
-BAR = "#2f86c6"
+#: One colour for each way of computing, in tables, curves and Matplotlib's plots: at least 3:1 (WCAG 2.2, 1.4.11)
+#: against white and against #111111 alike.
+COLORS = {
+    "python": "#8a8a8a",
+    "scalar": "#8a8a8a",
+    "numpy": "#c07a1a",
+    "ufunc": "#2f86c6",
+    "compiled": "#2f86c6",
+    "parallel": "#1d8f62",
+    "gpu": "#5a9216",
+}
+MORE_COLORS = ("#8a72c9", "#d1507f", "#a0673c", "#0f8f9c")
+
+
+def choose_colors(rows: Sequence[Row]) -> dict[str, str]:
+    """Label -> colour: that of its kind, or the next free one."""
+    chosen: dict[str, str] = {}
+    for row in rows:
+        if row.label not in chosen:
+            free = [color for color in (COLORS.get(row.kind, ""), *MORE_COLORS) if color not in chosen.values()]
+            chosen[row.label] = next(filter(None, free), MORE_COLORS[len(chosen) % len(MORE_COLORS)])
+    return chosen
+
 
 _RED_BADGE = "background:#b3261e;color:#ffffff;font-weight:bold;padding:0 .4em;border-radius:.2em"
 
@@ -179,14 +203,18 @@ def duration(seconds: float) -> str:
 
 
 def ratio(value: float) -> str:
-    """A speed-up: ``"1x"`` for the baseline itself, ``"29.2x"`` otherwise."""
-    return "1x" if value == 1 else f"{significant(value)}x"
+    """A speed-up in the direction that people ask: ``"29.2x"``, ``"3.1x slower"``; ``"1x"`` for the baseline itself."""
+    if value == 1:
+        return "1x"
+    return f"{significant(value)}x" if value >= 0.995 else f"{significant(1 / value)}x slower"
 
 
 def ratio_range(low: float, high: float) -> str:
-    """The range of a speed-up, ``"29-61x"``."""
-    ends = [f"{float(f'{value:.2g}'):,g}" for value in (low, high)]
-    return f"{'-'.join(dict.fromkeys(ends))}x"
+    """The range of a speed-up: ``"29-61"``; of one that is slower, ``"2.9-3.4"`` times."""
+    if high < 1 and low > 0:
+        low, high = 1 / high, 1 / low
+    ends = (f"{float(f'{value:.{2 if value < 100 else 3}g}'):,g}" for value in (low, high))
+    return "-".join(dict.fromkeys(ends))
 
 
 def percent(value: float) -> str:
@@ -206,8 +234,7 @@ class Cells:
     """One row of a table, already in words.
 
     ``alarm`` is shown first among the remarks and in red; ``bar`` is a share of the longest bar,
-    ``None`` for no bar; ``kind`` picks the bar's colour.  ``text`` is the full text of the label,
-    its tooltip.
+    ``None`` for no bar; ``color`` is the bar's.  ``text`` is the full text of the label, its tooltip.
     """
 
     label: str
@@ -215,12 +242,12 @@ class Cells:
     alarm: str = ""
     note: str = ""
     bar: float | None = None
-    kind: str = "ufunc"
+    color: str = COLORS["ufunc"]
     text: str = ""
 
 
 def text_table(heads: Sequence[str], rows: Sequence[Cells]) -> list[str]:
-    """Aligned lines, at most ``WIDTH`` columns wide; a remark that does not fit goes below its row."""
+    """Aligned lines, at most ``WIDTH`` columns wide; a remark that does not fit after its row goes below it."""
     label_width = max((len(row.label) for row in rows), default=0)
     widths = [max(len(head), *(len(row.figures[i]) for row in rows)) if rows else 0 for i, head in enumerate(heads)]
 
@@ -232,8 +259,9 @@ def text_table(heads: Sequence[str], rows: Sequence[Cells]) -> list[str]:
     for row in rows:
         start = line(row.label, row.figures)
         remark = "; ".join(part for part in (row.alarm, row.note) if part)
-        if len(start) + 2 + len(remark) <= WIDTH:
-            lines.append(f"{start}  {remark}".rstrip())
+        short = start if len(start) + 2 + len(remark) <= WIDTH else start.rstrip()
+        if len(short) + 2 + len(remark) <= WIDTH:
+            lines.append(f"{short}  {remark}".rstrip())
         else:
             lines += [start.rstrip(), *textwrap.wrap(remark, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)]
     return lines
@@ -244,35 +272,29 @@ def escape(text: str) -> str:
     return html.escape(text, quote=True)
 
 
-#: Rows are lines that wrap: in a narrow notebook the bar and the remark go below the figures, and heads wrap alike.
-_ROW = "display:flex;flex-wrap:wrap;align-items:center;padding:0;background:transparent"
-_CELL = "box-sizing:border-box;padding:.15em .3em;border:none;text-align:"
-_BAR, _REMARK = "flex:0 0 8.8em", "flex:1 1 12em"
+#: JupyterLab stripes the rows of tables and aligns their cells otherwise.
+_ROW = "background:transparent"
+_CELL = "padding:.15em .5em;border:none;vertical-align:top;text-align:"
+_FIGURE = "right;white-space:nowrap"
+_LABEL = "left;min-width:5em;max-width:18em"
+#: The bar, and the remark after it or, in a narrow notebook, below it.
+_LAST = "display:flex;flex-wrap:wrap;column-gap:1em;align-items:flex-start"
 
-TABLE = (
-    '<table style="display:flex;flex-direction:column;width:auto;border-collapse:collapse;border:none;margin:0;'
-    'color:inherit;font-variant-numeric:tabular-nums">'
+TABLE_STYLE = (
+    "width:auto;border-collapse:collapse;border:none;margin:.2em 0;color:inherit;font-size:inherit;"
+    "font-variant-numeric:tabular-nums"
 )
-CAPTION = "display:block;text-align:left;padding:.3em;color:inherit"
-
-#: A label that is longer than this wraps.
-_LONGEST = 24
 
 
-def widths(heads: Sequence[str], rows: Sequence[Cells]) -> tuple[str, ...]:
-    """The widths of the label and each figure, as styles, so that all groups of a table have equal columns."""
-    # In widths of a digit: letters are narrower, and an em of padding is nearly two of them.
-    label = 0.9 * min(_LONGEST, max((len(row.label) for row in rows), default=0)) + 1.2
-    columns = [max([0.85 * len(head), *(len(row.figures[n]) for row in rows)]) + 1 for n, head in enumerate(heads)]
-    return (f"flex:0 0 min({label:.1f}ch,60%)", *(f"flex:0 0 {wide:.1f}ch;white-space:nowrap" for wide in columns))
-
-
-def html_heads(heads: Sequence[str], widths: Sequence[str], *, bars: bool = True) -> str:
-    """The header row: a label column, the figures, and where there are bars, those and the remarks."""
-    parts = [_head("", f"left;{widths[0]}")]
-    parts += [_head(head, f"right;{width}") for head, width in zip(heads, widths[1:], strict=True)]
-    parts += [_head("longer is faster", f"left;{_BAR}"), _head("", "left;flex:1 1 0")] if bars else []
-    return f'<thead style="display:block;border:none"><tr style="{_ROW}">{"".join(parts)}</tr></thead>'
+def html_table(heads: Sequence[str], rows: Sequence[Cells], *, name: str, bars: bool = True, corner: str = "") -> str:
+    """A ``<table>``: labels, figures under their heads, and where there are bars, those and the remarks."""
+    parts = [_head(corner, _LABEL), *(_head(head, _FIGURE) for head in heads)]
+    parts += [_head("longer is faster", "left")] if bars else []
+    body = "".join(html_row(row, heads=heads, bars=bars) for row in rows)
+    return (
+        f'<div style="overflow-x:auto"><table aria-label="{escape(name)}" style="{TABLE_STYLE}">'
+        f'<thead><tr style="{_ROW}">{"".join(parts)}</tr></thead><tbody>{body}</tbody></table></div>'
+    )
 
 
 def _head(text: str, style: str) -> str:
@@ -300,20 +322,20 @@ def words_in(text: str) -> list[str]:
     return [word for word in MEANINGS if word in text]
 
 
-def html_row(row: Cells, widths: Sequence[str], *, heads: Sequence[str] = (), bars: bool = True) -> str:
+def html_row(row: Cells, *, heads: Sequence[str] = (), bars: bool = True) -> str:
     """One ``<tr>``: the label as its header, the figures, and where there are bars, that and the remarks."""
     label = explained(row.label)
     if row.text:
         label = f'<span title="{escape(row.text)}">{escape(row.label)}</span>'
-    parts = [f'<th scope="row" style="{_CELL}left;{widths[0]};font-weight:normal">{label}</th>']
-    for figure, width, head in itertools.zip_longest(row.figures, widths[1:], heads, fillvalue=""):
-        parts.append(f'<td{_meaning(head)} style="{_CELL}right;{width}">{escape(figure)}</td>')
-    if bars:
+    if row.alarm:  # below the label, which is never scrolled away
         word, _, rest = row.alarm.partition(" ")
-        badge = f'<strong style="{_RED_BADGE}">{escape(word)}</strong> {escape(rest)}'.rstrip() if word else ""
-        remarks = "; ".join(filter(None, (badge, explained(row.note))))
-        parts.append(f'<td style="{_CELL}left;{_BAR}">{_bar(row)}</td>')
-        parts.append(f'<td style="{_CELL}left;{_REMARK if remarks else "flex:1 1 0"}">{remarks}</td>')
+        label += f'<br/><strong style="{_RED_BADGE}">{escape(word)}</strong> {escape(rest)}'.rstrip()
+    parts = [f'<th scope="row" style="{_CELL}{_LABEL};font-weight:normal">{label}</th>']
+    for figure, head in itertools.zip_longest(row.figures, heads, fillvalue=""):
+        parts.append(f'<td{_meaning(head)} style="{_CELL}{_FIGURE}">{escape(figure)}</td>')
+    if bars:
+        remark = f'<div style="flex:1 1 9em">{explained(row.note)}</div>' if row.note else ""
+        parts.append(f'<td style="{_CELL}left"><div style="{_LAST}">{_bar(row)}{remark}</div></td>')
     return f'<tr style="{_ROW}">{"".join(parts)}</tr>'
 
 
@@ -321,8 +343,8 @@ def _bar(row: Cells) -> str:
     if row.bar is None:
         return ""
     width = min(100.0, max(1.0, row.bar * 100))
-    color = BARS.get(row.kind, BAR)
-    return f'<div aria-hidden="true" style="width:{width:.1f}%;border-top:.75em solid {color}"></div>'
+    bar = f'<div style="width:{width:.1f}%;border-top:.75em solid {row.color}"></div>'
+    return f'<div aria-hidden="true" style="flex:0 0 8em;margin-top:.25em">{bar}</div>'
 
 
 def verdict(rows: Sequence[Row], inputs: str = "") -> str:
@@ -349,21 +371,65 @@ def _results(rows: Sequence[Row]) -> str:
     return f"results agree to {count(math.ceil(worst.max_ulp))} ulp ({count(compared)} checked)"
 
 
+def heads_of(rows: Sequence[Row]) -> tuple[str, ...]:
+    """The heads of the figures of `cells_of`."""
+    inner = any(row.inner > 1 for row in rows)
+    return tuple("per inner element" if inner and head == "per element" else head for head in HEADS)
+
+
 def cells_of(rows: Sequence[Row]) -> list[Cells]:
     """Rows of one size in words."""
     fastest = max((row.speedup for row in rows if row.speedup is not None), default=0.0)
+    colors = choose_colors(rows)
     cells = []
     for row in rows:
         speedup = row.speedup if row.ok else None
         figures = (
             duration(row.seconds),
-            "" if row.spread is None else percent(row.spread),
             duration(row.per_element) if row.elements else "",
-            "" if speedup is None else ratio_range(*row.speedup_range) if row.speedup_range else ratio(speedup),
+            "" if speedup is None else ratio(speedup),
+            "" if speedup is None or row.speedup_range is None else ratio_range(*row.speedup_range),
         )
         bar = None if speedup is None or not fastest else speedup / fastest
-        cells.append(Cells(row.label, figures, row.alarm, remark(row), bar, row.kind, row.text))
+        cells.append(Cells(row.label, figures, row.alarm, remark(row), bar, colors[row.label], row.text))
     return cells
+
+
+#: Kinds of rows that are the function of the cell, and kinds of loops that it replaces.
+_OURS, _LOOPS = ("ufunc", "compiled"), ("python", "scalar")
+
+
+def headline(name: str, rows: Sequence[Row]) -> str:
+    """The line that people quote, ``"logit: 2.1 ns an element, 118x Python, 2.4x NumPy"``; ``""`` without speed-ups.
+
+    Of a comparison without a Python loop it says which callable is the fastest.
+    """
+    timed = [row for row in rows if row.ok and row.speedup]
+    if len(timed) < 2 or len({row.elements for row in timed}) > 1:
+        return ""
+    mine = next((row for row in timed if row.kind in _OURS), None)
+    loop = next((row for row in timed if row.kind in _LOOPS and row.speedup == 1), None)
+    if mine is None or loop is None or mine is loop:
+        return _name_fastest(timed)
+    each = "an inner element" if mine.inner > 1 else "an element"
+    cost = f"{duration(mine.per_element)} {each}" if mine.elements else f"{duration(mine.seconds)} a call"
+    numpy = next((row for row in timed if row.kind == "numpy"), None)
+    others = [(mine.speedup or 0.0, "Python")]
+    others += [((mine.speedup or 0.0) / numpy.speedup, "NumPy")] if numpy and numpy.speedup else []
+    return f"{name}: {', '.join([cost, *(_against(times, other) for times, other in others)])}"
+
+
+def _against(times: float, other: str) -> str:
+    words = ratio(times)
+    return f"{words} than {other}" if words.endswith("slower") else f"{words} {other}"
+
+
+def _name_fastest(timed: Sequence[Row]) -> str:
+    """``"mine is 1.6x faster than other"``: the fastest of all callables, and the first of the others."""
+    first, second = sorted(timed, key=lambda row: -(row.speedup or 0.0))[:2]
+    other = next((row for row in timed if row.speedup == 1 and row is not first), second)
+    times = (first.speedup or 0.0) / (other.speedup or 1.0)
+    return f"{first.label} is {ratio(times)} faster than {other.label}" if times > 1.005 else ""
 
 
 def remark(row: Row) -> str:
@@ -373,12 +439,16 @@ def remark(row: Row) -> str:
     return "; ".join(filter(None, (scaled, row.note, compiled)))
 
 
-def text_group(rows: Sequence[Row], title: Sequence[str], *, inputs: str, notes: Sequence[str]) -> list[str]:
-    """Lines: the title, whether results agree, the table, the notes."""
-    lines = ["  ".join(part for part in title if part)]
-    if rows:
-        lines += wrapped(verdict(rows, inputs), indent="  ")
-        lines += text_table(HEADS, cells_of(rows))
+def text_group(rows: Sequence[Row], title: Sequence[str], *, line: str, inputs: str, notes: Sequence[str]) -> list[str]:
+    """Lines: the headline, the call with what it was given and whether results agree, the table, the notes."""
+    call = "  ".join(part for part in title if part)
+    if not rows:
+        lines = [call]
+    elif line:
+        lines = [line, *wrapped(f"{call}; {verdict(rows, inputs)}", indent="  ")]
+    else:
+        lines = [call, *wrapped(verdict(rows, inputs), indent="  ")]
+    lines += text_table(heads_of(rows), cells_of(rows)) if rows else []
     return [*lines, *(line for note in notes for line in wrapped(f"note: {note}", indent="  "))]
 
 
@@ -393,20 +463,23 @@ def wrapped(text: str, *, indent: str = "") -> list[str]:
     return lines
 
 
-def html_group(
-    rows: Sequence[Row], title: Sequence[str], *, inputs: str, notes: Sequence[str], widths: Sequence[str]
-) -> str:
-    """A ``<tbody>``: the title and the verdict as the header of its group, the rows, the notes."""
+#: Jupyter keeps this attribute in outputs of trusted notebooks, and drops it in others.
+_COPY = "navigator.clipboard.writeText(this.dataset.text)"
+
+
+def html_group(rows: Sequence[Row], title: Sequence[str], *, line: str, inputs: str, notes: Sequence[str]) -> str:
+    """The headline with a button that copies it, the call and its verdict, the table, the notes."""
     call, *types = title
-    words = [escape(part) for part in types if part] + ([explained(verdict(rows, inputs))] if rows else [])
-    span = f'colspan="{len(HEADS) + 3}" style="flex:1 1 100%;text-align:left;border:none'
-    line = "border-bottom:1px solid rgba(128,128,128,.6)"
-    head = (
-        f'<tr style="{_ROW}"><th scope="rowgroup" {span};{line};padding:.5em .3em .2em;font-weight:normal">'
-        f"{' &ensp;'.join([f'<strong>{escape(call)}</strong>', *words])}</th></tr>"
-    )
-    lines = "".join(
-        f'<tr style="{_ROW}"><td {span};padding:.15em .3em">note: {explained(note)}</td></tr>' for note in notes
-    )
-    body = "".join(html_row(row, widths, heads=HEADS) for row in cells_of(rows))
-    return f'<tbody style="display:block">{head}{body}{lines}</tbody>'
+    words = " &ensp;".join(filter(None, [*map(escape, types), explained(verdict(rows, inputs)) if rows else ""]))
+    heading = f"<strong>{escape(line or call)}</strong>"
+    if line:
+        heading += (
+            f' <button type="button" title="copy this line" data-text="{escape(line)}" onclick="{_COPY}" '
+            'style="font-size:inherit;padding:0 .4em;background:transparent;color:inherit;border:1px solid">'
+            "copy</button>"
+        )
+        words = f"{escape(call)} &ensp;{words}"
+    parts = [f'<div style="padding:.5em .3em 0">{heading}</div>', f'<div style="padding:0 .3em">{words}</div>']
+    parts += [html_table(heads_of(rows), cells_of(rows), name=f"{call}: times")] if rows else []
+    parts += [f'<div style="padding:.15em .3em">note: {explained(note)}</div>' for note in notes]
+    return "".join(parts)
