@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from support import compile_in, replace_name
+from support import compile_in
 from ufunc_magic import pipeline, store
 from ufunc_magic.bench import machine
 from ufunc_magic.languages.c import LANGUAGE
@@ -237,7 +237,7 @@ def test_a_missing_return_is_said_to_be_one() -> None:
 
 
 def test_a_session_is_told_once_that_the_machine_is_busy(data: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    replace_name(monkeypatch, machine.Pressure, "describe", lambda self: "busy machine: very")
+    monkeypatch.setattr(machine.Pressure, "describe", lambda self: "busy machine: very")
     announced: set[str] = set()
     notes = [pipeline.report(data, options=Options(time=0.01), announced=announced).pressure for _ in range(3)]
     assert notes == ["busy machine: very", "", ""]
