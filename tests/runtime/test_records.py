@@ -65,8 +65,6 @@ float of_union(either x) { return x.f; }
 int of_bits(struct bits b) { return b.a; }
 int of_list(struct list b) { return b.p != 0; }
 int of_tail(struct tail *f) { return f->n; }
-double of_array(struct point p[3]) { return p[1].x; }
-double of_many(const struct point *p, int n) { double s = 0; for (int i = 0; i < n; i++) s += p[i].x; return s; }
 """
 
 
@@ -224,8 +222,6 @@ def test_cplus_structures() -> None:
         ("of_bits", "members other than numbers"),
         ("of_list", "pointers"),
         ("of_tail", "members other than numbers"),
-        ("of_array", "core dimensions"),
-        ("of_many", "core dimensions"),
     ],
 )
 def test_what_stays_a_plain_function_says_why(c: Build, name: str, reason: str) -> None:
@@ -261,13 +257,6 @@ def test_cplus_structures_have_functions_and_constructors() -> None:
     refusals = [note for note in build.notes if " is a struct that has " in note]
     assert ["no constructor without arguments" in note for note in refusals] == [True, False]
     assert ["virtual functions" in note for note in refusals] == [False, True]
-
-
-def test_core_dimensions_that_a_comment_asks_for_are_refused() -> None:
-    with pytest.raises(um.SignatureError, match="core dimensions"):
-        um.compile_c(
-            "struct p { double x; };\n// ufunc: (n)->()\ndouble f(const struct p *p, int n) { return p[n-1].x; }"
-        )
 
 
 @traps

@@ -39,7 +39,7 @@ from .loop_reports import LoopReports
 from .machine import Pressure, load_limits, revise_limits
 from .request import Arguments, Budget, Operands, Parameters, Progress, Request, Threads
 from .rivals import CompileCython, load_forms, make_rivals, parse_rivals
-from .samples import convert_inputs, parse_sizes, shuffle_arrays
+from .samples import CORE_SIZE, convert_inputs, parse_sizes, shuffle_arrays
 
 #: Share of a cell's time that goes into its comparisons; the rest is for Python forms and for the page.
 COMPARING = 0.8
@@ -274,7 +274,12 @@ def make_known_inputs(code: CellFunction, size: int) -> tuple[NDArray[Any], ...]
     """
     if code.records:
         rng = np.random.default_rng(20240229)
-        return tuple(_filled(np.zeros(size, dtype), rng) for dtype in operand_dtypes(code.function_code)[: code.nin])
+        inputs = []
+        for dtype, core in zip(operand_dtypes(code.function_code)[: code.nin], code.cores, strict=False):
+            shape = (size, *(int(d) if d.isdecimal() else CORE_SIZE for d in core))
+            # An integer may be the place in an array of its structure.
+            inputs.append(_filled(np.zeros(shape, dtype), rng, most=1 if dtype.names and code.cautious else 10))
+        return tuple(inputs)
     columns = [
         np.array(values, TYPES[number].char)
         for values, number in zip(zip(*code.inputs, strict=True), code.timed, strict=False)
@@ -282,13 +287,13 @@ def make_known_inputs(code: CellFunction, size: int) -> tuple[NDArray[Any], ...]
     return shuffle_arrays(columns, size) if columns else ()
 
 
-def _filled(array: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
-    """The array with small positive numbers in it, of structures in every member."""
+def _filled(array: NDArray[Any], rng: np.random.Generator, *, most: int) -> NDArray[Any]:
+    """The array with small positive numbers in it, of structures in every member; integers up to ``most``."""
     if array.dtype.names:
         for name in array.dtype.names:
-            _filled(array[name], rng)
+            _filled(array[name], rng, most=most)
     else:
-        low, high = (1, 10) if array.dtype.kind in "iu" else (0.05, 0.95)
+        low, high = (1, most) if array.dtype.kind in "iu" else (0.05, 0.95)
         array[...] = rng.uniform(low, high, array.shape).astype(array.dtype)
     return array
 

@@ -190,11 +190,6 @@ def _find_signature(
         else guessed(function, note, unit.typedefs)
     )
     inputs, outputs = _operands(function, layout, members, parts)
-    if members and any(o.core for o in (*inputs, *outputs)):
-        raise NotUfuncError(
-            "has structures together with core dimensions, or arrays of structures",
-            "Take a single structure, and call the function on an array of structures.",
-        )
     if not outputs:
         raise NotUfuncError(
             "has no output: it returns void and has no pointer to write to",

@@ -182,14 +182,8 @@ def _elementwise(
         kernel_stores=" ".join(f"__ufm_o{v.n}[__ufm_j] = __ufm_r{v.output};" for v in outputs),
     )
     if records:
-        leaves = [leaf for v in both for leaf in record_layout.leaves(v.n, v.t, v.operand.record)]
-        return _fill(
-            "record_loop.c",
-            **words,
-            kernel_text=kernel,
-            items=", ".join(f"{{sizeof({v.t}), __alignof__({v.t})}}" for v in both),
-            leaves=", ".join(leaves),
-        )
+        layout, entry = _record_texts(both, k=words["k"], run="__ufm_run_records")
+        return _fill("record_loop.c", **words, kernel_text=kernel, layout_text=layout, record_text=entry)
     return _fill(
         "elementwise.c",
         **words,
@@ -207,6 +201,14 @@ def _elementwise(
         keep_outputs=" ".join(f"__ufm_k{v.n}[__ufm_j] = __ufm_r{v.output};" for v in outputs),
         **_reduce(instance, inputs, outputs, loads, cplus=bool(words["try"])),
     )
+
+
+def _record_texts(both: Sequence[Value], *, k: str, run: str) -> tuple[str, str]:
+    """The layout of a loop's structures, and the function that NumPy calls for them, which calls ``run``."""
+    leaves = [leaf for v in both for leaf in record_layout.leaves(v.n, v.t, v.operand.record)]
+    items = ", ".join(f"{{sizeof({v.t}), __alignof__({v.t})}}" for v in both)
+    layout = _fill("record_layout.c", k=k, items=items, leaves=", ".join(leaves))
+    return layout, _fill("record_entry.c", k=k, run=run)
 
 
 def _zero(v: Value) -> str:
@@ -331,7 +333,7 @@ def _generalized(instance: Instance, inputs: list[Value], outputs: list[Value], 
         if operand.core:
             arguments[operand.index] = _core_argument(instance, v, place)
         elif operand.index < 0:
-            locals_.append(f"{t} __ufm_r{v.output} = __UFM_ZERO({t});")
+            locals_.append(f"{t} __ufm_r{v.output} = {_zero(v)};")
             stores.append(f"*({t} *)__ufm_p[{v.n}] = __ufm_r{v.output};")
         elif operand.pointer:
             arguments[operand.index] = f"({t} *)__ufm_p[{v.n}]"
@@ -345,9 +347,17 @@ def _generalized(instance: Instance, inputs: list[Value], outputs: list[Value], 
     item = _fill("item.c", **words, **_faults(instance), locals=local, call=call, stores=stored)
     checked = _fill("checked.c", k=words["k"], locals=local, call=checked_call, stores=stored)
     has_item, has_checked = not instance.python, _is_checked(instance)
+    layout, entry, records = "", "", "0, 0, 0"
+    if signature.has_records:
+        k = words["k"]
+        layout, entry = _record_texts(both, k=k, run="__ufm_generalized")
+        records = f"__ufm_items_{k}, __ufm_leaves_{k}, (int)(sizeof __ufm_leaves_{k} / sizeof *__ufm_leaves_{k})"
     return _fill(
         "generalized.c",
         **words,
+        records_text=layout,
+        record_text=entry,
+        records=records,
         core=signature.core,
         item_text=item if has_item else "",
         checked_text=checked if has_checked else "",

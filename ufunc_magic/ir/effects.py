@@ -459,6 +459,9 @@ def _call(body: _Body, node: FunctionCall, how: _How) -> list[_Step]:
     before: list[_Step] = []
     if node.through is not None:
         before = [(node.through, "escape")]
+        owner = _target(body, node.through) if node.target == "method" else None
+        if owner and not owner.symbol.const:
+            before.append(_Use(owner.symbol, "update"))
         if not (name and isinstance(node.through, Name) and node.through.symbol in body.lambdas):
             body.impure = body.trace = True
     passed: list[_Step] = []

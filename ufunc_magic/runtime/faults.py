@@ -172,14 +172,14 @@ def _inputs(report: _Report) -> list[Any] | None:
     values: list[Any] = []
     number = 0
     for k in range(report.nin):
-        if report.types[k] == RECORD:
-            values.append(_members(report, k))
-            continue
         shape = []
         while report.cores and report.cores[number] >= 0:
             shape.append(report.sizes[report.cores[number]])
             number += 1
         number += 1
+        if report.types[k] == RECORD:
+            values.append(f"<{shape} structures>" if shape else _members(report, k))
+            continue
         dtype = np.dtype(TYPES[report.types[k]].char)
         count = int(np.prod(shape, dtype=np.intp))
         data = ctypes.string_at(report.values[k], count * dtype.itemsize)

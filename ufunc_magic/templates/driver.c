@@ -603,6 +603,20 @@ RARE static int judge(int type, const char *p)
     }
 }
 
+/* The same of an element of operand k, of which some may be structures. */
+RARE static int judge_leaves(const __ufm_leaf *leaves, int count, int k, const char *element)
+{
+    int special = 0;
+    for (const __ufm_leaf *leaf = leaves; leaf < leaves + count; leaf++)
+        for (int n = 0; leaf->operand == k && n < leaf->count; n++) {
+            const size_t size = item_size[leaf->type];
+            _Alignas(MAX_ITEM) char value[MAX_ITEM]; /* in a packed structure it may stand anywhere */
+            memcpy(value, element + leaf->offset + (size_t)n * size, size);
+            special |= judge(leaf->type, value);
+        }
+    return special;
+}
+
 /* How a plan wants flags judged (interface.h). */
 enum { JUDGE_NONE = 0, JUDGE_RESULTS = 1, JUDGE_ALL = 2 };
 
@@ -1250,13 +1264,15 @@ void __ufm_elementwise(const __ufm_plan *plan, char **args, const ptrdiff_t *dim
 
 typedef struct {
     ptrdiff_t sizes[MAX_CORE], steps[MAX_CORE], items;
+    size_t size; /* of one element */
     int dims, direct;
     char *scratch;
 } Core;
 
 /* Copy between an array's strided core and contiguous scratch memory, last dimension fastest. */
-FAST ONCE static void move_core(const Core *core, char *strided, size_t size, int into_scratch)
+FAST ONCE static void move_core(const Core *core, char *strided, int into_scratch)
 {
+    const size_t size = core->size;
     ptrdiff_t index[MAX_CORE];
     const ptrdiff_t row = core->sizes[core->dims - 1], row_step = core->steps[core->dims - 1];
     char *scratch = core->scratch;
@@ -1302,7 +1318,8 @@ RARE static Flags real_core_flags(const __ufm_core_plan *plan, const Core *cores
     if (plan->judge != JUDGE_RESULTS) return plan->judge == JUDGE_ALL ? seen : 0;
     for (int k = 0; k < plan->nin + plan->nout; k++)
         for (ptrdiff_t j = 0; j < cores[k].items; j++) {
-            const int special = judge(plan->types[k], at[k] + j * item_size[plan->types[k]]);
+            const char *const item = at[k] + j * (ptrdiff_t)cores[k].size;
+            const int special = plan->items ? judge_leaves(plan->leaves, plan->leaf_count, k, item) : judge(plan->types[k], item);
             if (k < plan->nin) in |= special;
             else out |= special;
         }
@@ -1313,13 +1330,13 @@ RARE static Flags real_core_flags(const __ufm_core_plan *plan, const Core *cores
 }
 
 /* One item's cores where the function wants them: contiguous, outputs zero or as the input they start as. */
-FAST ONCE static void prepare(const __ufm_core_plan *plan, const Core *cores, char **at, char **args, const ptrdiff_t *steps,
-                    ptrdiff_t item)
+FAST ONCE static void prepare(const __ufm_core_plan *plan, const Core *cores, char **at, char *const *args,
+                    const ptrdiff_t *steps, ptrdiff_t item)
 {
     const int nin = plan->nin;
     for (int k = 0; k < nin + plan->nout; k++) {
         const Core *core = cores + k;
-        const size_t size = item_size[plan->types[k]];
+        const size_t size = core->size;
         char *place = args[k] + item * steps[k];
         at[k] = core->direct ? place : core->scratch;
         if (k >= nin) {
@@ -1327,7 +1344,7 @@ FAST ONCE static void prepare(const __ufm_core_plan *plan, const Core *cores, ch
             if (from >= 0) memmove(at[k], at[from], (size_t)core->items * size);
             else memset(at[k], 0, (size_t)core->items * size);
         } else if (!core->direct) {
-            if (core->dims) move_core(core, place, size, 1);
+            if (core->dims) move_core(core, place, 1);
             else memcpy(core->scratch, place, size);
         }
     }
@@ -1337,7 +1354,7 @@ FAST ONCE static void prepare(const __ufm_core_plan *plan, const Core *cores, ch
 typedef struct {
     const __ufm_core_plan *plan;
     const Core *cores;
-    char **args;
+    char *const *args;
     const ptrdiff_t *steps, *dims;
     ptrdiff_t item, stop;
     Flags real;
@@ -1357,8 +1374,8 @@ static inline void finish(Items *items)
         const Core *core = items->cores + k;
         char *place = items->args[k] + items->item * items->steps[k];
         if (core->direct) continue;
-        if (core->dims) move_core(core, place, item_size[plan->types[k]], 0);
-        else memcpy(place, core->scratch, item_size[plan->types[k]]);
+        if (core->dims) move_core(core, place, 0);
+        else memcpy(place, core->scratch, core->size);
     }
     items->item++;
 }
@@ -1419,7 +1436,8 @@ static void run_items(Own *own, Items *items, int *halt)
             prepare(plan, items->cores, items->at, items->args, items->steps, items->item); /* the inputs as they were */
             const Report report = {.name = plan->name, .types = plan->types, .fault = &fault, .values = items->at,
                                    .cores = plan->cores, .sizes = items->dims, .element = items->item,
-                                   .total = own->now->total, .nin = plan->nin};
+                                   .total = own->now->total, .nin = plan->nin, .leaf_count = plan->leaf_count,
+                                   .leaves = plan->leaves};
             tell(&report);
         }
         *halt = own->raised_before = 1;
@@ -1427,8 +1445,8 @@ static void run_items(Own *own, Items *items, int *halt)
     }
 }
 
-void __ufm_generalized(const __ufm_core_plan *plan, char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps,
-                       void *data)
+/* -1: an exception is set. */
+int __ufm_generalized(const __ufm_core_plan *plan, char *const *args, const ptrdiff_t *dimensions, const ptrdiff_t *steps)
 {
     const ptrdiff_t total = dimensions[0], *dims = dimensions + 1;
     const int nin = plan->nin, all = nin + plan->nout;
@@ -1437,9 +1455,9 @@ void __ufm_generalized(const __ufm_core_plan *plan, char **args, const ptrdiff_t
     const ptrdiff_t *core_step = steps + all;
     Flags real = 0;
     size_t need = 0;
-    (void)data;
     Own *const own = ask_own();
-    if (total <= 0 || doomed(own)) return;
+    if (total <= 0) return 0;
+    if (doomed(own)) return -1;
     remember(&before, own, total);
 
     Core *cores = malloc((size_t)all * sizeof *cores);
@@ -1455,12 +1473,15 @@ void __ufm_generalized(const __ufm_core_plan *plan, char **args, const ptrdiff_t
             core->steps[core->dims] = *core_step++;
             core->items *= dims[(int)*number];
         }
-        ptrdiff_t step = item_size[plan->types[k]];
+        core->size = plan->items ? (size_t)plan->items[k].size : item_size[plan->types[k]];
+        ptrdiff_t step = (ptrdiff_t)core->size;
         core->direct = plan->copied[k] != 1;
-        if (plan->copied[k] > 1 && ((uintptr_t)args[k] | (uintptr_t)steps[k]) % plan->copied[k]) core->direct = 0;
+        /* NumPy has no alignment for structures that it did not lay out itself. */
+        const uintptr_t align = plan->copied[k] > 1 ? plan->copied[k] : plan->items ? (uintptr_t)plan->items[k].align : 1;
+        if (((uintptr_t)args[k] | (uintptr_t)steps[k]) % align) core->direct = 0;
         for (int d = core->dims - 1; d >= 0; step *= core->sizes[d--])
             core->direct &= core->steps[d] == step || core->sizes[d] <= 1;
-        need += ((size_t)core->items * item_size[plan->types[k]] + 127) & ~(size_t)63;
+        need += ((size_t)core->items * core->size + 127) & ~(size_t)63;
     }
     /* f(x, out=x): the output must not be zeroed while the input is still to be read. */
     for (int o = nin; o < all; o++)
@@ -1470,8 +1491,8 @@ void __ufm_generalized(const __ufm_core_plan *plan, char **args, const ptrdiff_t
     char *scratch = memory + (64 - (uintptr_t)memory % 64) % 64;
     for (int k = 0; k < all; k++) {
         cores[k].scratch = scratch;
-        FENCE(scratch + (size_t)cores[k].items * item_size[plan->types[k]], 64);
-        scratch += ((size_t)cores[k].items * item_size[plan->types[k]] + 127) & ~(size_t)63;
+        FENCE(scratch + (size_t)cores[k].items * cores[k].size, 64);
+        scratch += ((size_t)cores[k].items * cores[k].size + 127) & ~(size_t)63;
     }
 
     const int state = plan->item ? 0 : hold();
@@ -1490,6 +1511,7 @@ done:
     free(memory);
     free(cores);
     restore(&before, halt ? 0 : real);
+    return halt ? -1 : 0;
 }
 
 /* --------------------------------------------------------------------------- loops of another process

@@ -24,6 +24,17 @@ typedef struct {
     const __ufm_char *name;
 } __ufm_plan;
 
+/* Of each operand of a loop that has structures among them. */
+typedef struct {
+    int size, align;
+} __ufm_item;
+/* Numbers that stand in an operand, `count` of them from `offset` on; of an array the first one's name. */
+typedef struct {
+    short operand;
+    int count, offset, type;
+    const __ufm_char *name;
+} __ufm_leaf;
+
 /* A generalized loop.  `item` works on one item whose cores are contiguous; outputs are zeroed before. */
 typedef struct {
     int (*item)(__ufm_char **operands, const __ufm_intp *dims);    /* 1: it failed; NULL as above */
@@ -34,18 +45,12 @@ typedef struct {
     const __ufm_byte *copied; /* for each operand: 1 if the function may write to an input, else the alignment it needs or 0 */
     int nin, nout, judge;
     const __ufm_char *name;
+    const __ufm_item *items; /* where some operand is a structure, as the next two; NULL: nowhere */
+    const __ufm_leaf *leaves;
+    int leaf_count;
 } __ufm_core_plan;
 
 /* An element-wise loop of which some operand is a structure: `kernel` as above, of operands that are aligned. */
-typedef struct {
-    int size, align;
-} __ufm_item;
-/* Numbers that stand in an operand, `count` of them from `offset` on; of an array the first one's name. */
-typedef struct {
-    short operand;
-    int count, offset, type;
-    const __ufm_char *name;
-} __ufm_leaf;
 typedef struct {
     int (*kernel)(__ufm_intp count, __ufm_char **operands);
     const __ufm_byte *types;
@@ -60,8 +65,8 @@ extern "C" {
 #endif
 __attribute__((visibility("hidden"))) void __ufm_elementwise(const __ufm_plan *, __ufm_char **, const __ufm_intp *,
                                                              const __ufm_intp *, void *);
-__attribute__((visibility("hidden"))) void __ufm_generalized(const __ufm_core_plan *, __ufm_char **, const __ufm_intp *,
-                                                             const __ufm_intp *, void *);
+__attribute__((visibility("hidden"))) int __ufm_generalized(const __ufm_core_plan *, __ufm_char *const *,
+                                                            const __ufm_intp *, const __ufm_intp *);
 __attribute__((visibility("hidden"))) int __ufm_run_records(const __ufm_record_plan *, __ufm_char *const *,
                                                             const __ufm_intp *, const __ufm_intp *);
 __attribute__((visibility("hidden"))) void __ufm_fail(const __ufm_char *);

@@ -17,15 +17,8 @@ RARE static Flags real_record_flags(const __ufm_record_plan *plan, char *const *
     if (plan->judge != JUDGE_RESULTS) return plan->judge == JUDGE_ALL ? seen : 0;
     for (ptrdiff_t j = 0; j < count && real != seen; j++) {
         int in = 0, out = 0;
-        for (const __ufm_leaf *leaf = plan->leaves; leaf < plan->leaves + plan->leaf_count; leaf++) {
-            const size_t size = item_size[leaf->type];
-            const char *from = at[leaf->operand] + j * plan->items[leaf->operand].size + leaf->offset;
-            for (int n = 0; n < leaf->count; n++, from += size) {
-                _Alignas(MAX_ITEM) char value[MAX_ITEM]; /* in a packed structure it may stand anywhere */
-                memcpy(value, from, size);
-                *(leaf->operand < plan->nin ? &in : &out) |= judge(leaf->type, value);
-            }
-        }
+        for (int k = 0; k < plan->nin + plan->nout; k++)
+            *(k < plan->nin ? &in : &out) |= judge_leaves(plan->leaves, plan->leaf_count, k, at[k] + j * plan->items[k].size);
         if ((out & HAS_NAN && !(in & HAS_NAN)) || out & HAS_INDEFINITE) real |= seen & INVALID;
         if (out & HAS_INFINITE && !(in & (HAS_NAN | HAS_INFINITE))) real |= seen & (DIVIDE | OVERFLOWED);
         if (out & HAS_TINY && !(in & HAS_INFINITE)) real |= seen & UNDERFLOWED;
