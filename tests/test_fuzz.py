@@ -41,12 +41,12 @@ SEED = 20261121
 
 
 def test_random_functions_are_what_c_says() -> None:
-    """2,000 functions, each called in ten ways; most also as the Python that stands for them in a report."""
-    outcome = campaign.run(SEED, count=2000)
+    """600 functions, each called in ten ways; most also as the Python of a report.  ``.ci/nightly`` has 100,000."""
+    outcome = campaign.run(SEED, count=600)
     assert outcome.refused == ()
     assert "\n\n".join(map(str, outcome.faults)) == ""
-    assert outcome.functions == 2000
-    assert outcome.python > 1200, "too few Python forms for this to say much"
+    assert outcome.functions == 600
+    assert outcome.python > 360, "too few Python forms for this to say much"
 
 
 def test_a_wrong_result_is_found_and_made_small() -> None:
@@ -68,9 +68,9 @@ def test_random_functions_are_bit_for_bit_what_a_plain_loop_gives(tmp_path: Path
     if not shutil.which("gcc"):
         pytest.skip("gcc is not installed")
     for mode in plain_gcc.BATCHES:
-        *_, tally = plain_gcc.campaign(SEED, count=162, mode=mode, folder=tmp_path)
+        *_, tally = plain_gcc.campaign(SEED, count=81, mode=mode, folder=tmp_path)
         assert "\n\n".join(map(str, tally.faults)) == ""
-        assert tally.functions == 162
+        assert tally.functions == 81
 
 
 def test_another_sign_of_a_zero_in_the_plain_loop_is_found(tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def test_a_comparison_leaves_the_state_of_c() -> None:
 CELL = "long n = 3;\nlong add(long k) { n += k; return n; }\n"
 
 
-@pytest.mark.parametrize("options", ["", "-q", "--sizes 10:100 --time 0.1"])
+@pytest.mark.parametrize("options", ["", "-q", pytest.param("--sizes 10:100 --time 0.1", marks=pytest.mark.slow)])
 def test_a_cell_that_runs_again_starts_its_variables_again(loaded: InteractiveShell, options: str) -> None:
     for _ in range(2):
         run_cell(loaded, "c_ufunc", CELL, options)

@@ -323,6 +323,7 @@ def test_a_launch_that_fails_costs_its_sandbox_alone(kernels: Any) -> None:
     assert y.tolist() == [0, 0, 0, 1, 0, 0, 0, 0]
 
 
+@pytest.mark.slow
 def test_interrupt_ends_an_endless_launch() -> None:
     program = (
         "import os, signal, threading, numpy as np, ufunc_magic as um\n"

@@ -209,6 +209,7 @@ def test_signatures_are_compiled_when_asked_for(made: Callable[..., np.ufunc]) -
     assert made(universal, signatures=["f8(f8)", "l->l"], name="twice").types == ["l->l", "d->d"]
 
 
+@pytest.mark.slow
 def test_a_function_from_numbas_cache(made: Callable[..., np.ufunc], tmp_path: Path) -> None:
     module = tmp_path / "kept.py"
     module.write_text("import numba\n@numba.njit('f8(f8)', cache=True)\ndef f(a):\n    return 1 / (a - 1)\n")

@@ -142,6 +142,7 @@ def test_lowered_functions_of_the_fuzzer_compute_the_same_bits(seed: int, tmp_pa
     assert count >= 15
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(GCC is None, reason="gcc compiles both")
 def test_lowered_functions_of_the_cells_compute_the_same_bits(tmp_path: Path) -> None:
     counts, faults = 0, {}

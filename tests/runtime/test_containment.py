@@ -472,6 +472,7 @@ def test_stop_leaves_an_element_of_a_loop_with_threads() -> None:
     assert stop_calls(calls, parallel=2) == {key: ["stopped", "stopped", "True"] for key in calls}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared_cache")
 def test_a_handler_that_raises_nothing_lets_a_long_element_end() -> None:
     source = "#include <time.h>\ndouble slow(double x) { time_t t = time(0); while (time(0) < t + 2) ; return x + 1; }"

@@ -61,8 +61,8 @@ def test_threads_with_the_same_cell_compile_once_and_get_the_same_functions(cach
     assert leftovers(cache_folder) == []
 
 
-# Again and again what one round tries once, with the objects of the earlier ones.
-@pytest.mark.parametrize("rounds", [1, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("rounds", [1, 3])
 def test_threads_compile_call_pickle_and_prune_at_once(cache_folder: Path, rounds: int) -> None:
     x = np.arange(-500.0, 500.0)  # whole numbers: however the compiler rounds, the results are the same
     keep = um.cache.size()  # the driver, which takes far longer to compile than a cell

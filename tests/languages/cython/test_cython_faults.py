@@ -335,7 +335,7 @@ def total(double[:, ::1] a):
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     start=st.integers(0, len(GOOD)), length=st.integers(1, 12), put=st.sampled_from(["", "(", "'", ":", "\n", "}", "*"])
 )
