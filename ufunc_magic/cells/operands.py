@@ -21,7 +21,7 @@ from ..model import (
     Unit,
 )
 from . import structures as record_types, ufunc_comment
-from .parameter_roles import Layout, NotUfuncError, annotated, guessed, line_of, place_of, resolved
+from .parameter_roles import Layout, NotUfuncError, annotated, guessed, line_of, place_of, resolved, value_type
 from .ufunc_comment import Annotation
 
 
@@ -255,7 +255,8 @@ def _operands(
         results = [Operand(make_name(n), "output", t, -k) for k, (n, t) in enumerate(zip(names, parts, strict=True), 1)]
         outputs = (*results, *outputs)
     elif function.returns != "void":
-        result = Operand(make_name("result"), "output", function.returns, -1, record=members.get(-1, ()))
+        returns = value_type(function.returns)
+        result = Operand(make_name("result"), "output", returns, -1, record=members.get(-1, ()))
         outputs = (result, *outputs)
     return inputs, outputs
 
@@ -296,7 +297,6 @@ _NO_NUMBER: tuple[tuple[str, str, str], ...] = (
     (r"(struct|union|class)\b", "is a {}", "Pass its members as separate parameters."),
     (rf"((?!{_STD}).*<.*)", "is a {}, which is not a number", _ELEMENTS),
     (r"(std::(?!.*(?:_t|>)$).*)", "is a {}, which is not a number", _ELEMENTS),
-    (r"auto$", "has a type that is known only at a call", "Use template <typename T> and T."),
     (r"(void|FILE|va_list|_Decimal\d+|(?:unsigned )?__int128|__u?int128_t|_?_[Ff]loat128)$",
      "has type {}, which NumPy does not support", "Use a NumPy number type: up to 64 bits, or long double."),
 )  # fmt: skip
@@ -322,7 +322,7 @@ def _check_types(
             fault = "is a string", "Use signed char or unsigned char for small numbers."
         if fault:
             raise NotUfuncError(f"{name} {fault[0]}", fault[1])
-    returned = "void" if -1 in without else resolved(function.returns, typedefs)
+    returned = "void" if -1 in without else resolved(value_type(function.returns), typedefs)
     for part in parts or (returned,):
         if part != "void" and part != "auto" and (fault := _fault(part, Parameter("", part))):
             reason = "returns a pointer" if "*" in part else f"its result {fault[0]}"

@@ -56,6 +56,14 @@ def resolved(spelled: str, typedefs: Mapping[str, str]) -> str:
     return spelled
 
 
+def value_type(returns: str) -> str:
+    """The type of the value that a function returns, which may be a reference to it; ``auto`` where C++ deduces it."""
+    if returns.startswith("decltype("):
+        return "auto"
+    value = returns.rstrip("& ")
+    return value.removeprefix("const ") if value != returns.rstrip() else value
+
+
 def _is_integer(parameter: Parameter, typedefs: Mapping[str, str]) -> bool:
     if parameter.pointer or parameter.shape:
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..model import RECORD, NumberType, Operand, Signature
@@ -89,10 +90,11 @@ def type_text(k: int, instance: Instance) -> str:
         for value in (*inputs, *outputs):
             members += f"typedef {value.operand.type} o{value.n}; " if value.operand.type != "auto" else ""
         lines.append(f"{inside}struct __ufm_s{k} {{ {members}}};{end}")
-    for value in (*inputs, *outputs):
+    # What is deduced comes last: its call has all the others.
+    for value in sorted((*inputs, *outputs), key=lambda value: value.operand.type == "auto"):
         spelled = value.operand.type
-        if spelled in ("auto", "decltype(auto)"):
-            spelled = f"__typeof__({callee(instance)}({', '.join(f'*({v.t} *)0' for v in inputs)}))"
+        if spelled == "auto":
+            spelled = f"__ufm_value<__typeof__({_call_of_type(instance, inputs, outputs)})>::__ufm_type"
         elif scoped:
             spelled = f"{prefix}__ufm_s{k}::o{value.n}"
         elif instance.copy and instance.type:
@@ -102,6 +104,18 @@ def type_text(k: int, instance: Instance) -> str:
             spelled = f"{prefix}__ufm_n{k}_{value.n}"
         lines.append(f"typedef {spelled} {value.t};")
     return "\n".join(lines) + "\n"
+
+
+def _call_of_type(instance: Instance, inputs: Sequence[Value], outputs: Sequence[Value]) -> str:
+    """A call of which only the type counts."""
+    parameters = instance.signature.function.parameters
+    arguments = dict.fromkeys(range(len(parameters)), "0")  # sizes
+    for v in (*inputs, *outputs):
+        if v.operand.index >= 0:
+            shape = "".join(f"[{d}]" for d in parameters[v.operand.index].shape[1:])
+            to = f"({v.t} (*){shape})0" if shape else f"({v.t} *)0"
+            arguments[v.operand.index] = to if v.operand.pointer else f"*{to}"
+    return f"{callee(instance)}({', '.join(arguments.values())})"
 
 
 def _in_copy(spelled: str, instance: Instance) -> str:

@@ -19,6 +19,10 @@ __UFM_IS(__UFM_DEVICE_HALF, 23)
 #ifdef __UFM_CUCOMPLEX_H
 __UFM_IS(float2, 14) __UFM_IS(double2, 15)
 #endif
+template <class __ufm_T> struct __ufm_value { typedef __ufm_T __ufm_type; };
+template <class __ufm_T> struct __ufm_value<const __ufm_T> : __ufm_value<__ufm_T> {};
+template <class __ufm_T> struct __ufm_value<__ufm_T &> : __ufm_value<__ufm_T> {};
+template <class __ufm_T> struct __ufm_value<__ufm_T &&> : __ufm_value<__ufm_T> {};
 #define __UFM_TYPE(T) (__ufm_type<T>::__ufm_number)
 #define __UFM_ZERO_RECORD(T) ({ T __ufm_z; __builtin_memset(&__ufm_z, 0, sizeof __ufm_z); __ufm_z; })
 #define __UFM_ZERO(T) (T())

@@ -33,6 +33,8 @@ STANDARD = frozenset(
 
 #: Why a structure is no operand.
 _MORE = "has members other than numbers, arrays of fixed size and structures of both"
+#: The type of a parameter that is ``auto``, with its place: the type parameter that C++ adds (C++20 9.3.4.6).
+INVENTED = "__ufm_auto"
 _INLINE = frozenset(("inline", "__inline", "__inline__", "__forceinline"))
 _VARIADIC = frozenset(("...", "variadic_parameter", "variadic_parameter_declaration"))
 TAGGED = frozenset(("struct_specifier", "union_specifier", "class_specifier", "enum_specifier"))
@@ -63,8 +65,9 @@ class Declaration(NamedTuple):
         """The type that this function returns, as a declaration."""
         parameters, *rest = self.marks
         trailing = _find_first(parameters.node, "trailing_return_type") if parameters.node else None
-        base = " ".join(text_of(trailing).removeprefix("->").split()) if trailing else self.base
-        return self._replace(base=base, const=False, marks=tuple(rest))
+        if trailing and trailing.named_children:
+            return read_declarations(trailing.named_children[0])[0][0]
+        return self._replace(const=self.const and bool(rest), marks=tuple(rest))
 
 
 def _declares_method(member: Node) -> bool:
@@ -184,6 +187,8 @@ def _read_specifiers(node: Node) -> tuple[str, bool, frozenset[str]]:
 def _read_base(specifier: Node | None) -> str:
     if specifier is None:
         return ""
+    if specifier.type == "placeholder_type_specifier":  # auto, without the concept in front of it
+        return "auto" if text_of(specifier).endswith("auto") else "decltype(auto)"
     if specifier.type.endswith("_specifier") and specifier.children and specifier.type != "sized_type_specifier":
         name = specifier.child_by_field_name("name")
         return f"{specifier.children[0].type} {text_of(name) if name else ''}".strip()
@@ -244,6 +249,11 @@ class FunctionHead(NamedTuple):
     parameters: tuple[tuple[Declaration, Node], ...]
     #: More arguments may follow (``...``).
     variadic: bool
+
+    @property
+    def invented(self) -> tuple[str, ...]:
+        """The type parameters that ``auto`` adds."""
+        return tuple(d.base for d, _ in self.parameters if d.base.startswith(INVENTED))
 
 
 @dataclass
@@ -392,6 +402,8 @@ class DeclaredTypes:
                 parameters.append((old.get(name, Declaration(name, "int")), one))
             elif one.type in ("parameter_declaration", "optional_parameter_declaration"):
                 declared = read_declarations(one)[0][0]
+                if declared.base == "auto":
+                    declared = declared._replace(base=f"{INVENTED}{len(parameters)}")
                 if not declared.name and not declared.marks and self._is_name(declared.base):
                     declared = old.get(declared.base, Declaration(declared.base, "int"))  # K&R, read as a type
                 parameters.append((declared, one))

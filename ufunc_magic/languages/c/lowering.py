@@ -26,7 +26,7 @@ from ...ir import (
 )
 from . import c_text
 from .c_tree import initializer, one_at_a_time, text_of, walk
-from .declarations import CText, Declaration, read_declarations, template_names
+from .declarations import INVENTED, CText, Declaration, read_declarations, template_names
 from .lowering_context import bare, part, parts
 from .lowering_values import FunctionDefinition, Head
 from .statement_lowering import StatementLowerer
@@ -55,7 +55,7 @@ def lower(text: CText, *, types: Mapping[str, int] = MappingProxyType({})) -> Pr
         The same one for the same text and types.
     """
     words = c_text.words(text.code.decode(errors="replace")) if types else ()
-    types = {name: number for name, number in types.items() if name in words}
+    types = {name: number for name, number in types.items() if name in words or name.startswith(INVENTED)}
     key = tuple(sorted(types.items()))
     program = text.programs.get(key)
     if program is None:
@@ -306,7 +306,19 @@ class FileScope:
                 Symbol(one.name, t, "parameter", reference=reference, const=self.const(one), at=lowerer.at(at))
             )
             defaults.append(at.child_by_field_name("default_value"))
-        return Head(tuple(symbols), tuple(defaults), self._read_results(head.returned))
+        if head.returned.base.startswith("decltype(") and (named := self._find_decltype(definition.node)):
+            lowerer.scopes.append({symbol.name: symbol for symbol in symbols})
+            returns: tuple[CType, ...] = (lowerer.value(named).type,)
+        else:
+            returns = self._read_results(head.returned)
+        return Head(tuple(symbols), tuple(defaults), returns)
+
+    @staticmethod
+    def _find_decltype(definition: Node) -> Node | None:
+        """The expression whose type a function returns."""
+        declarator = definition.child_by_field_name("declarator")
+        nodes = (node for node in walk(declarator) if node.type == "decltype") if declarator else iter(())
+        return next((part for node in nodes for part in parts(node)), None)
 
     def const(self, declared: Declaration) -> bool:
         """Whether what a declaration leads to is const, typedefs seen through."""

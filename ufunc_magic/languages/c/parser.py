@@ -400,8 +400,9 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
     file, line = cell.origin(top.start_point[0] + 1)
     last = cell.origin(node.end_point[0] + 1)[1]
     text, doc, annotation = _find_typed_text(cell, name, top, node, file, line, last)
+    template = (*place.template, *head.invented)
     for word in (head.returned.base, *(p.type for p in parameters)):
-        cell.interface.update(dict.fromkeys(declarations.type_words(word, without=place.template)))
+        cell.interface.update(dict.fromkeys(declarations.type_words(word, without=template)))
     function = Function(
         name=name,
         returns=head.returned.spelled() or "int",
@@ -416,7 +417,7 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
         static=place.hidden
         or ("static" in declared.storage and not (file and cell.header and cell.header.includes(name))),
         variadic=head.variadic,
-        template=place.template,
+        template=template,
         scope=(*place.scope, *outer),
         qualifiers=declarations.qualifiers(node) | ({'extern "C"'} if place.c_linkage else set()),
     )
