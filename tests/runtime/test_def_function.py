@@ -364,7 +364,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("value", [2**40, -(2**31) - 1, 2**63, 2**70])
 def test_an_integer_too_wide_beside_an_array_is_named(cell: Any, value: int) -> None:
-    says = rf"^with_defaults\(n\): {value} \(element 0\) does not fit int32, -2147483648 to 2147483647$"
+    says = rf"^with_defaults\(n\): {value} \(at index 0\) does not fit int32, -2147483648 to 2147483647$"
     arrays = np.ones(3), np.ones(3)
     for call in (
         lambda: cell.with_defaults(*arrays, value),

@@ -138,7 +138,7 @@ def test_flags_faults_and_pickles(b: Build) -> None:
             b.apply(np.array((1e308, 0), c.dtype), [1.0, 1e10])
     again = pickle.loads(pickle.dumps(b.apply))
     assert again(np.array((2, 1), c.dtype), [1.0]).tolist() == [3.0]
-    with pytest.raises(um.UfuncMagicError, match=r"gain=1234.5.*null.*item 1 of 2"):
+    with pytest.raises(um.UfuncMagicError, match=r"gain=1234.5.*null.*at index 1"):
         b.followed(np.array([(1, 0), (1234.5, 0)], c.dtype), [1, 2])
 
 

@@ -262,7 +262,7 @@ def test_cplus_structures_have_functions_and_constructors() -> None:
 @traps
 def test_fault_names_the_element_and_its_members(c: Build) -> None:
     a = points(c, 300)
-    with pytest.raises(um.CellCrashed, match=r"quotient\(\{x=250.0, y=1.0\}, 0\) .*zero, element 250"):
+    with pytest.raises(um.CellCrashed, match=r"quotient\(\{x=250.0, y=1.0\}, 0\) .*zero, at index 250"):
         c.quotient(a, np.where(a["x"] == 250, 0, 1))
     assert c.quotient(a, 1)[-1] == 299
 

@@ -11,8 +11,9 @@ Tried with NumPy 2.2, 2.4 and 2.5 and with Python 3.11 and 3.13 to 3.15.
   promotion takes NumPy's own way.
 * the place of the type number in a ``PyArray_Descr``: after the object's head, a pointer and four characters.  Where
   it does not, integers that do not fit are narrowed by NumPy's own casting.
-* ``PyUFuncObject`` of ``numpy/ufuncobject.h``, public in C: its last field, ``process_core_dims_func`` (NumPy 2.1).
-  It is looked for after fields with known values; if those differ, a ufunc with computed core sizes is refused.
+* ``PyUFuncObject`` of ``numpy/ufuncobject.h``, public in C: its last field, ``process_core_dims_func`` (NumPy 2.1),
+  and the function that Python calls.  They are looked for after fields with known values; if those differ, a ufunc with
+  computed core sizes is refused, and a fault has no index.
 * ``_ctypes.dlopen`` and the attributes of a CDLL: opening a library without the class that ``ctypes.CDLL`` makes for
   each one's functions, a fifth of the time.  Without them it is ``ctypes.CDLL``.
 """
@@ -69,15 +70,13 @@ class UfuncObject(ctypes.Structure):
     )
 
 
-def ufunc_object(ufunc: np.ufunc) -> UfuncObject | None:
-    """The C fields of a generalized ufunc; None where they are not where NumPy 2.2 to 2.5 have them."""
+def find_ufunc_fields(ufunc: np.ufunc) -> UfuncObject | None:
+    """The C fields of a ufunc; None where they are not where NumPy 2.2 to 2.5 have them."""
     fields = UfuncObject.from_address(id(ufunc) + object.__basicsize__)
     counts = fields.nin, fields.nout, fields.nargs, fields.ntypes, fields.core_enabled
-    known = counts == (ufunc.nin, ufunc.nout, ufunc.nargs, ufunc.ntypes, 1)
+    known = counts == (ufunc.nin, ufunc.nout, ufunc.nargs, ufunc.ntypes, int(ufunc.signature is not None))
     text = (ufunc.signature or "").encode()
-    return (
-        fields if known and ctypes.string_at(fields.core_signature) == text and not fields.process_core_dims else None
-    )
+    return fields if known and (not text or ctypes.string_at(fields.core_signature) == text) else None
 
 
 @cache

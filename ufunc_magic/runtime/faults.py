@@ -5,7 +5,9 @@ The driver imports this module at the first fault of a process (``templates/cont
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import re
 import signal
 from typing import Any
 
@@ -41,6 +43,34 @@ class _Leaf(ctypes.Structure):
     )
 
 
+class _Call(ctypes.Structure):
+    """``UfuncCall`` of ``templates/driver.c``."""
+
+    _fields_ = (
+        ("ufunc", ctypes.py_object),
+        ("args", ctypes.POINTER(ctypes.py_object)),
+        ("count", ctypes.c_size_t),
+        ("names", ctypes.c_void_p),
+    )
+
+
+class _Refusal(ctypes.Structure):
+    """``Refusal`` of ``templates/narrowing.c``."""
+
+    _fields_ = (
+        ("kind", ctypes.py_object),
+        ("text", ctypes.c_char_p),
+        ("value", ctypes.c_void_p),
+        ("core_dims", ctypes.POINTER(ctypes.c_int)),
+        ("call", ctypes.POINTER(_Call)),
+        *((name, ctypes.c_int) for name in ("nin", "input", "source")),
+    )
+
+
+#: C types of the numbers that do not fit, by ``source`` (templates/narrowing.c).
+_SOURCES: dict[int, Any] = {1: ctypes.c_longlong, 2: ctypes.c_ulonglong, 7: ctypes.py_object}
+
+
 class _Report(ctypes.Structure):
     """``Report`` of ``templates/driver.c``."""
 
@@ -51,7 +81,8 @@ class _Report(ctypes.Structure):
         ("values", ctypes.POINTER(ctypes.c_void_p)),
         ("cores", ctypes.POINTER(ctypes.c_short)),
         ("sizes", ctypes.POINTER(ctypes.c_ssize_t)),
-        *((name, ctypes.c_ssize_t) for name in ("element", "total")),
+        ("total", ctypes.c_ssize_t),
+        ("call", ctypes.POINTER(_Call)),
         *((name, ctypes.c_int) for name in ("nin", "leaf_count")),
         ("leaves", ctypes.POINTER(_Leaf)),
     )
@@ -68,11 +99,30 @@ def tell(address: int) -> None:
     raise _exception(report, report.fault.contents)
 
 
+def refuse(address: int) -> None:
+    """Raise the exception of a number that does not fit, which the driver describes at ``address``.
+
+    Raises
+    ------
+    OverflowError
+    """
+    refusal = _Refusal.from_address(address)
+    number = _SOURCES[refusal.source].from_address(refusal.value).value
+    values: list[Any] = [None] * refusal.nin
+    values[refusal.input] = number
+    place = ""
+    if refusal.call:
+        with contextlib.suppress(Exception):  # as below
+            place = _find_index(refusal.call.contents, refusal.core_dims[: refusal.nin], values)
+    text = re.sub("%(lld|llu|S)", "%s", refusal.text.decode(errors="replace"))
+    raise refusal.kind(text % (number, place and f" (at index {place})"))
+
+
 def _exception(report: _Report, fault: _Fault) -> UfuncMagicError:
     inputs = _inputs(report)
     name = ctypes.string_at(report.name).decode(errors="replace") if report.name else ""
     call = name if inputs is None else f"{name}({', '.join(map(_shown, inputs))})"
-    where = _where(report)
+    where = _where(report, inputs)
     if fault.kind == _ASSERTED:
         text, function = ((t or b"").decode(errors="replace") for t in (fault.text, fault.function))
         file, line = (fault.file or b"").decode(errors="replace"), fault.line
@@ -152,14 +202,81 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _where(report: _Report) -> str:
+def _where(report: _Report, inputs: list[Any] | None) -> str:
     if not report.types:  # a plain function
         return ""
     if not report.values:
         return f", in one of {report.total:,} elements, but not again when each was computed alone"
-    if report.total <= 1:
+    if not report.call or not inputs:
         return ""
-    return f", {'item' if report.cores else 'element'} {report.element} of {report.total}"
+    dims = [0] * report.nin
+    number = 0
+    for k in range(report.nin):
+        while report.cores and report.cores[number] >= 0:
+            dims[k] += 1
+            number += 1
+        number += 1
+    place = ""
+    with contextlib.suppress(Exception):  # operands may be of any class of the user's; the fault is told all the same
+        place = _find_index(report.call.contents, dims, inputs)
+    return place and f", at index {place}"
+
+
+#: The first of ``count``: its highest bit says how Python called (PY_VECTORCALL_ARGUMENTS_OFFSET).
+_COUNT = (1 << (8 * ctypes.sizeof(ctypes.c_size_t) - 1)) - 1
+
+
+def _find_index(call: _Call, dims: list[int], inputs: list[Any]) -> str:
+    """The index of the first element of a call that has these inputs; ``""`` for a call of single numbers.
+
+    NumPy hands out parts of the operands, casts them and chooses the order, so that a loop does not know which element
+    it computes.  The values do: the first element in C's order that has them fails like the one that was met.
+
+    Parameters
+    ----------
+    call : _Call
+    dims : list of int
+        The number of core dimensions of each input.
+    inputs : list of numbers and arrays
+        One number where there is a core is one of its numbers; None, and what is no number, is not compared.
+    """
+    number = call.count & _COUNT
+    values = ctypes.cast(call.names, ctypes.py_object).value if call.names else ()
+    named = {name: call.args[number + k] for k, name in enumerate(values)}
+    if "axes" in named:
+        return ""
+    arrays = [np.asarray(call.args[k]) for k in range(len(dims))]
+    if "axis" in named and named["axis"] is not None:
+        arrays = [np.moveaxis(a, named["axis"], -1) if dims[k] else a for k, a in enumerate(arrays)]
+    outer = [array.shape[: array.ndim - dims[k]] for k, array in enumerate(arrays)]
+    results = [*(call.args[k] for k in range(len(dims), number)), named.get("out")]
+    if not any(dims):  # a larger out= repeats the elements
+        outer += [np.shape(one) for result in results for one in (result if isinstance(result, tuple) else [result])]
+    shape = np.broadcast_shapes(*outer)
+    if not shape:
+        return ""
+    alike = np.broadcast_to(named.get("where", True), shape)
+    compared = False
+    for array, inner, value in zip(arrays, dims, inputs, strict=True):
+        if isinstance(value, dict):  # of a structure
+            known = [name for name in value if name in (array.dtype.names or ())]
+            alike = alike & np.all([array[name] == value[name] for name in known], axis=0)
+            compared |= bool(known)
+            continue
+        if value is None or isinstance(value, str):
+            continue
+        compared = True
+        given = array.astype(value.dtype, copy=False) if isinstance(value, (np.ndarray, np.generic)) else array
+        equal = (given == value) | ((given != given) & (value != value))
+        if inner:
+            numbers = equal.reshape(*array.shape[: array.ndim - inner], -1)
+            equal = numbers.all(axis=-1) if np.ndim(value) else numbers.any(axis=-1)
+        alike = alike & equal
+    (places,) = np.nonzero(alike.reshape(-1))
+    if not compared or not len(places):
+        return ""
+    index = tuple(int(i) for i in np.unravel_index(places[0], shape))
+    return str(index[0] if len(index) == 1 else index)
 
 
 def _inputs(report: _Report) -> list[Any] | None:

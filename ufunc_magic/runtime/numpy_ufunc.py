@@ -150,6 +150,17 @@ def make_ufunc(
     return result
 
 
+def note_calls(ufunc: np.ufunc, library: Any) -> None:
+    """Have the object's driver note each call of the ufunc, so that a fault has its index in the caller's arrays.
+
+    Nothing happens where NumPy keeps the function that Python calls elsewhere.
+    """
+    fields, known = _private.find_ufunc_fields(ufunc), _private.find_ufunc_fields(np.add)
+    if fields and known and fields.vectorcall == known.vectorcall and hasattr(library.handle, "__ufm_vectorcall"):
+        ctypes.c_void_p.in_dll(library.handle, "__ufm_call_ufunc").value = fields.vectorcall
+        fields.vectorcall = library.symbol("__ufm_vectorcall")
+
+
 # ------------------------------------------------------------------------------- computed core dimensions
 
 _SIGNS = {"+": "_plus_", "-": "_minus_", "*": "_times_", "//": "_over_"}
@@ -172,7 +183,7 @@ def _compute_sizes(ufunc: np.ufunc, code: FunctionCode, owner: Any) -> None:
     computed = next((d for d in dims if not (d.isidentifier() or d.isdecimal())), "")
     if not computed:
         return
-    fields = _private.ufunc_object(ufunc)
+    fields = _private.find_ufunc_fields(ufunc)
     handle = getattr(getattr(owner, "library", None), "handle", None)
     if fields is None or handle is None:
         raise SignatureError(

@@ -33,7 +33,7 @@ from ..model import (
 from . import cell_names, def_function, loader
 from .cffi_function import PlainFunction
 from .locks import lock_of
-from .numpy_ufunc import letters, make_ufunc
+from .numpy_ufunc import letters, make_ufunc, note_calls
 
 
 class RemoteLoops(Protocol):
@@ -369,6 +369,8 @@ def load(
                         )
                     loops, data = opened.sandbox.loops(code) if opened.sandbox else (library.loops, None)
                     function = make_ufunc(code, loops, module="__main__", owner=opened, data=data)
+                    if native is not None:
+                        note_calls(function, native)
                     if code.is_def and native is not None and not opened.sandbox:
                         function = _bind_def(code, function, opened.module, native)
                 elif code.kind == "plain" and native is not None:

@@ -103,6 +103,15 @@ typedef struct {
     ptrdiff_t left, step; /* elements before the next look at the clock; elements between two looks */
 } Pace;
 
+/* A call of one of our ufuncs that is under way in this thread, as Python made it: who is told of a fault finds the
+   element in its arguments, because NumPy hands out parts, casts and orders of its own.  Methods (reduce) have none. */
+typedef struct UfuncCall {
+    void *ufunc, *const *args;
+    size_t count;
+    void *names;
+    struct UfuncCall *outer;
+} UfuncCall;
+
 /* raised_before: an exception was set in this thread.  NumPy calls the loop of the next row all the same, and only
    a look at this spares every call the question to Python.
    busy: nanoseconds computed since the last look at signals.
@@ -113,6 +122,7 @@ typedef struct {
     int64_t busy;
     Inside *inside;
     struct Thread *now;
+    const UfuncCall *call;
     Pace paces[4];
 } Own;
 static __thread Own mine;
@@ -123,6 +133,18 @@ static inline Own *ask_own(void)
     Own *own = &mine;
     __asm__("" : "+r"(own));
     return own;
+}
+
+/* The vectorcall of every NumPy ufunc, filled in by runtime/numpy_ufunc.py, and that of ours. */
+EXPORT void *(*__ufm_call_ufunc)(void *, void *const *, size_t, void *);
+EXPORT void *__ufm_vectorcall(void *ufunc, void *const *args, size_t count, void *names)
+{
+    Own *const own = ask_own();
+    const UfuncCall call = {ufunc, args, count, names, (UfuncCall *)own->call};
+    own->call = &call;
+    void *result = __ufm_call_ufunc(ufunc, args, count, names);
+    own->call = call.outer;
+    return result;
 }
 
 /* NULL: nobody has the handlers. */
@@ -499,24 +521,31 @@ typedef struct {
     char *const *values;    /* of the inputs; NULL: which element it was is not known */
     const short *cores;     /* core dimensions by number, an operand's end with -1; NULL: an element each */
     const ptrdiff_t *sizes; /* of the core dimensions */
-    ptrdiff_t element, total;
+    ptrdiff_t total;        /* elements of the loop that NumPy called, of which a call may have many */
+    const UfuncCall *call;  /* NULL: not known */
     int nin;
     int leaf_count;           /* only where an operand is a structure, as the next one: objects of earlier releases */
     const __ufm_leaf *leaves; /* end with nin */
 } Report;
 
 #ifdef CONTAINED
-RARE static void tell(const Report *report)
+/* Have a function of runtime/faults.py raise an exception; 0: there is no Python that would.  With the GIL. */
+RARE static int tell_python(const char *function, const void *about)
 {
     const Containment *const give = contained();
+    if (!give) return 0;
+    give->check();
+    void *module = give->import("ufunc_magic.runtime.faults");
+    void *nothing = module ? give->call(module, function, "n", (ptrdiff_t)about) : NULL;
+    if (nothing) give->forget(nothing);
+    if (module) give->forget(module);
+    return 1;
+}
+
+RARE static void tell(const Report *report)
+{
     const int state = hold();
-    if (give && !(__ufm_host.occurred && __ufm_host.occurred())) {
-        give->check();
-        void *module = give->import("ufunc_magic.runtime.faults");
-        void *nothing = module ? give->call(module, "tell", "n", (ptrdiff_t)report) : NULL;
-        if (nothing) give->forget(nothing);
-        if (module) give->forget(module);
-    }
+    if (!(__ufm_host.occurred && __ufm_host.occurred())) tell_python("tell", report);
     mine.raised_before = 1;
     let_go(state);
 }
@@ -529,6 +558,7 @@ RARE static int was_stop(Own *own, int *halt)
     return 1;
 }
 #else
+static int tell_python(const char *function, const void *about) { return (void)function, (void)about, 0; }
 static void tell(const Report *report) { (void)report; }
 static int was_stop(Own *own, int *halt) { return (void)own, (void)halt, 0; }
 #endif
@@ -754,7 +784,7 @@ RARE static void tell_failure(const __ufm_plan *plan, const Own *own, const Fail
 {
     char *values[MAX_OPERANDS];
     for (int k = 0; k < plan->nin; k++) values[k] = (char *)failure->values[k];
-    const Report report = {.name = plan->name, .types = plan->types, .fault = &failure->fault, .element = failure->element,
+    const Report report = {.name = plan->name, .types = plan->types, .fault = &failure->fault, .call = own->call,
                            .values = failure->element < 0 ? NULL : values, .total = own->now->total, .nin = plan->nin};
     tell(&report);
 }
@@ -1435,7 +1465,7 @@ static void run_items(Own *own, Items *items, int *halt)
             const Fault fault = own->inside->fault;
             prepare(plan, items->cores, items->at, items->args, items->steps, items->item); /* the inputs as they were */
             const Report report = {.name = plan->name, .types = plan->types, .fault = &fault, .values = items->at,
-                                   .cores = plan->cores, .sizes = items->dims, .element = items->item,
+                                   .cores = plan->cores, .sizes = items->dims, .call = own->call,
                                    .total = own->now->total, .nin = plan->nin, .leaf_count = plan->leaf_count,
                                    .leaves = plan->leaves};
             tell(&report);

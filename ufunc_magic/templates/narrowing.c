@@ -99,26 +99,36 @@ ONCE static uint64_t copy_integers(char *to, size_t size, const char *from, ptrd
     return bits;
 }
 
-/* Set the exception for input k, and come back with NumPy's sign for it.  element < 0: there is but one. */
-RARE static int refuse(const Narrowing *n, int k, const char *value, ptrdiff_t element)
+/* A number that does not fit: _Refusal of runtime/faults.py. */
+typedef struct {
+    void *kind;
+    const char *text; /* with %lld, %llu or %S for the number and %s for its place */
+    const void *value;
+    const int *core_dims; /* of each input */
+    const UfuncCall *call;
+    int nin, input, from;
+} Refusal;
+
+/* Set the exception for input k, and come back with NumPy's sign for it. */
+RARE static int refuse(const Narrowing *n, int k, const char *value)
 {
     const NarrowingHost *host = &__ufm_narrowing_host;
-    char place[48] = "";
-    if (element >= 0) snprintf(place, sizeof place, " (element %lld)", (long long)element);
-    const int state = hold();
-    if (n->from[k] == FROM_INT64) host->format(host->overflow_error, n->refusal[k], *(const long long *)value, place);
-    else if (n->from[k] == FROM_UINT64)
-        host->format(host->overflow_error, n->refusal[k], *(const unsigned long long *)value, place);
-    else if (n->from[k] == FROM_OBJECT) host->format(host->overflow_error, n->refusal[k], *(void *const *)value, place);
-    else host->format(host->type_error, n->refusal[k]);
+    const int from = n->from[k], state = hold();
+    if (from == FROM_DOUBLE || from == FROM_COMPLEX) host->format(host->type_error, n->refusal[k]);
+    else {
+        const Refusal refusal = {host->overflow_error, n->refusal[k], value, n->core_dims, ask_own()->call, n->nin, k, from};
+        if (!tell_python("refuse", &refusal)) {
+            if (from == FROM_OBJECT) host->format(host->overflow_error, n->refusal[k], *(void *const *)value, "");
+            else host->format(host->overflow_error, n->refusal[k], *(const long long *)value, "");
+        }
+    }
     mine.raised_before = 1;
     let_go(state);
     return -1;
 }
 
 /* The same for Python objects, which NumPy makes of integers that are wider than any of its types. */
-RARE static int copy_objects(const Narrowing *n, int k, char *to, const char *from, ptrdiff_t step, ptrdiff_t count,
-                             ptrdiff_t first, ptrdiff_t each)
+RARE static int copy_objects(const Narrowing *n, int k, char *to, const char *from, ptrdiff_t step, ptrdiff_t count)
 {
     const int own = n->own[k], bits = 8 * (int)item_size[own], is_signed = own % 2;
     const int state = hold();
@@ -134,7 +144,7 @@ RARE static int copy_objects(const Narrowing *n, int k, char *to, const char *fr
         const long long value = __ufm_narrowing_objects.as_integer(object, &over);
         const long long rest = is_signed ? value >> (bits - 1) : bits < 64 ? value >> bits : 0;
         if (value == -1 && !over && __ufm_narrowing_objects.raised()) failed = -1;
-        else if (over || (rest != 0 && !(is_signed && rest == -1))) failed = refuse(n, k, from, first < 0 ? first : first + at / each);
+        else if (over || (rest != 0 && !(is_signed && rest == -1))) failed = refuse(n, k, from);
         else memcpy(to, &value, bits / 8);
     }
     if (failed) mine.raised_before = 1;
@@ -142,14 +152,13 @@ RARE static int copy_objects(const Narrowing *n, int k, char *to, const char *fr
     return failed;
 }
 
-/* Copy `count` numbers of input k, `each` of them of one element of the call, from its element `first` on. */
-static int copy_narrow(const Narrowing *n, int k, char *to, const char *from, ptrdiff_t step, ptrdiff_t count, ptrdiff_t first,
-                       ptrdiff_t each)
+/* Copy `count` numbers of input k. */
+static int copy_narrow(const Narrowing *n, int k, char *to, const char *from, ptrdiff_t step, ptrdiff_t count)
 {
     const int own = n->own[k], is_signed = own % 2; /* NumPy's signed integers have odd numbers: 1, 3, 5, 7, 9 */
     const size_t size = item_size[own];
     switch (n->from[k]) {
-    case FROM_OBJECT: return copy_objects(n, k, to, from, step, count, first, each);
+    case FROM_OBJECT: return copy_objects(n, k, to, from, step, count);
     case FROM_DOUBLE: *(float *)to = (float)*(const double *)from; return 0;
     case IS_INTEGER: /* of C's bool, true where it is not 0 */
         for (; count > 0; count--, from += step) *to++ = *(const uint64_t *)from != 0;
@@ -167,13 +176,12 @@ static int copy_narrow(const Narrowing *n, int k, char *to, const char *from, pt
     const int top = n->from[k] == FROM_UINT64 && is_signed ? bits - 1 : bits;
     const int shift = top > 63 ? 63 : top; /* int64 to uint64: the sign's bit */
     if (!(copy_integers(to, size, from, step, count, bias) >> shift)) return 0;
-    ptrdiff_t place = 0;
-    for (; !((*(const uint64_t *)from + bias) >> shift); from += step) place++;
-    return refuse(n, k, from, first < 0 ? first : first + place / each);
+    while (!((*(const uint64_t *)from + bias) >> shift)) from += step;
+    return refuse(n, k, from);
 }
 
-/* `count` items of input k's cores, one after the other; `first` as above. */
-static int copy_cores(const Narrowing *n, int k, char *to, const char *from, ptrdiff_t step, ptrdiff_t first, ptrdiff_t count,
+/* `count` items of input k's cores, one after the other. */
+static int copy_cores(const Narrowing *n, int k, char *to, const char *from, ptrdiff_t step, ptrdiff_t count,
                       const ptrdiff_t *sizes, const ptrdiff_t *steps)
 {
     const size_t size = item_size[n->own[k]];
@@ -184,12 +192,12 @@ static int copy_cores(const Narrowing *n, int k, char *to, const char *from, ptr
     if (row == 1 && dims) row = sizes[--dims];
     for (int d = 0; d < dims; d++)
         if (!sizes[d]) return 0;
-    if (!dims && row_step == 8 && step == 8 * row && row) return copy_narrow(n, k, to, from, 8, count * row, first, row);
+    if (!dims && row_step == 8 && step == 8 * row && row) return copy_narrow(n, k, to, from, 8, count * row);
     for (ptrdiff_t item = 0; item < count; item++)
         for (int d = 0; d >= 0; ) {
             const char *place = from + item * step;
             for (d = 0; d < dims; d++) place += index[d] * steps[d];
-            if (copy_narrow(n, k, to, place, row_step, row, first < 0 ? first : first + item, row)) return -1;
+            if (copy_narrow(n, k, to, place, row_step, row)) return -1;
             to += (size_t)row * size;
             for (d = dims - 1; d >= 0 && ++index[d] == sizes[d]; d--) index[d] = 0;
         }
@@ -217,7 +225,7 @@ EXPORT int __ufm_narrowing(Context *context, char *const *data, const ptrdiff_t 
         if (k < n->nin && n->from[k] && items[k] > most) most = items[k];
         core_steps += n->core_dims[k];
         if (k >= n->nin || !n->from[k]) continue;
-        if ((n->from[k] == FROM_DOUBLE || n->from[k] == FROM_COMPLEX) && (total > 1 || items[k] > 1)) return refuse(n, k, NULL, -1);
+        if ((n->from[k] == FROM_DOUBLE || n->from[k] == FROM_COMPLEX) && (total > 1 || items[k] > 1)) return refuse(n, k, NULL);
     }
     ptrdiff_t chunk = (most > MOST ? 1 : MOST / most);
     if (chunk > total) chunk = total;
@@ -250,11 +258,11 @@ EXPORT int __ufm_narrowing(Context *context, char *const *data, const ptrdiff_t 
             char *from = args[k] = data[k] + start * strides[k];
             if (!scratch[k]) continue;
             args[k] = scratch[k];
-            if (!n->core_dims[k]) failed = copy_narrow(n, k, scratch[k], from, strides[k], count, total > 1 ? start : -1, 1);
+            if (!n->core_dims[k]) failed = copy_narrow(n, k, scratch[k], from, strides[k], count);
             else {
                 ptrdiff_t shape[MAX_CORE];
                 for (int d = 0; d < n->core_dims[k]; d++) shape[d] = dimensions[1 + n->cores[core + d]];
-                failed = copy_cores(n, k, scratch[k], from, strides[k], total > 1 ? start : -1, count, shape, wide_core);
+                failed = copy_cores(n, k, scratch[k], from, strides[k], count, shape, wide_core);
             }
         }
         if (failed) break;

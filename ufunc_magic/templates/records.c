@@ -49,7 +49,7 @@ static Flags run_record_blocks(const __ufm_record_plan *plan, Own *own, const Bl
         while (status == FAULTED && was_stop(own, halt) && !*halt);
         if (*halt) break;
         if (status == FAULTED) { /* again one by one; nothing that is read was written to */
-            Report report = {.name = plan->name, .types = plan->types, .fault = &own->inside->fault, .element = start,
+            Report report = {.name = plan->name, .types = plan->types, .fault = &own->inside->fault, .call = own->call,
                              .total = own->now->total, .nin = nin, .leaf_count = plan->leaf_count, .leaves = plan->leaves};
             const Fault fault = own->inside->fault;
             if (count == 1) report.values = at;
