@@ -17,11 +17,9 @@ pytestmark = pytest.mark.slow
 NIGHTLY = bool(os.environ.get("UFM_NIGHTLY"))
 TARGETS = ["aarch64-macos", "x86_64-macos"]
 #: For Windows zig builds a C library first, which takes a minute.
-TARGETS += (
-    ["x86_64-windows-gnu", "aarch64-windows-gnu", "aarch64-linux-gnu", "x86_64-linux-musl", "aarch64-linux-musl"]
-    if NIGHTLY
-    else []
-)
+if NIGHTLY:
+    TARGETS += ["x86_64-windows-gnu", "aarch64-windows-gnu"]
+    TARGETS += ["aarch64-linux-gnu", "x86_64-linux-musl", "aarch64-linux-musl"]
 #: With C++, zig builds its library for each target first, which takes a minute or two.
 LANGUAGES = ["c", "c++", "cuda"] if NIGHTLY else ["c"]
 

@@ -266,8 +266,8 @@ def _find_index(call: _Call, dims: list[int], inputs: list[Any]) -> str:
         if value is None or isinstance(value, str):
             continue
         compared = True
-        given = array.astype(value.dtype, copy=False) if isinstance(value, (np.ndarray, np.generic)) else array
-        equal = (given == value) | ((given != given) & (value != value))
+        cast = array.astype(value.dtype, copy=False) if isinstance(value, (np.ndarray, np.generic)) else array
+        equal = (cast == value) | ((cast != cast) & (value != value))
         if inner:
             numbers = equal.reshape(*array.shape[: array.ndim - inner], -1)
             equal = numbers.all(axis=-1) if np.ndim(value) else numbers.any(axis=-1)
