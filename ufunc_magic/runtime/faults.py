@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import inspect
 import re
 import signal
 from typing import Any
@@ -116,6 +117,57 @@ def refuse(address: int) -> None:
             place = _find_index(refusal.call.contents, refusal.core_dims[: refusal.nin], values)
     text = re.sub("%(lld|llu|S)", "%s", refusal.text.decode(errors="replace"))
     raise refusal.kind(text % (number, place and f" (at index {place})"))
+
+
+class _Refused(ctypes.Structure):
+    """A call that NumPy refused, and its exception (``explain`` of ``templates/driver.c``)."""
+
+    _fields_ = (("call", ctypes.POINTER(_Call)), ("exception", ctypes.py_object))
+
+
+def explain(address: int) -> None:
+    """Add a remedy to the exception of a call that NumPy refused; the driver describes both at ``address``."""
+    refused = _Refused.from_address(address)
+    with contextlib.suppress(Exception):  # operands may be of any class; NumPy's exception is raised all the same
+        call, exception = refused.call.contents, refused.exception
+        if remedy := _find_remedy(call.ufunc, call.args[: call.count & _COUNT], str(exception)):
+            exception.add_note(remedy)
+
+
+def _find_remedy(ufunc: np.ufunc, arguments: list[Any], text: str) -> str:
+    """The remedy for what NumPy says of a call; ``""`` for anything that is not certain."""
+    parameters = [str(name) for name in inspect.signature(ufunc).parameters][: ufunc.nin]
+    call = f"{ufunc.__name__}({', '.join(parameters)})"
+    if "positional argument" in text or "return arrays must be" in text:
+        inputs = f"{ufunc.nin} input{'s' * (ufunc.nin > 1)}"
+        if len(arguments) <= ufunc.nin:
+            return f"{call} has {inputs}: pass {', '.join(parameters)}."
+        results = "the result" if ufunc.nout == 1 else "results"
+        return f"{call} has {inputs}; a further argument is an array for {results}, as out= is."
+    if "not supported for the input types" in text:
+        return next(filter(None, (_name_cast(ufunc, k, call, parameters, arguments) for k in range(ufunc.nin))), "")
+    return ""
+
+
+def _name_cast(ufunc: np.ufunc, k: int, call: str, parameters: list[str], arguments: list[Any]) -> str:
+    """The remedy for input k, if no loop takes its type; ``""`` if one does."""
+    has = np.asarray(arguments[k]).dtype
+    takes = list(dict.fromkeys(np.dtype(loop[k]) for loop in ufunc.types if loop[k] != "O"))
+    if not takes or any(np.can_cast(has, one, "safe") or (has.kind in "iu" and one.kind in "iu") for one in takes):
+        return ""
+    words = f"{call}: {parameters[k]} is {has}, and C takes {' or '.join(map(str, takes))}."
+    to = takes[-1]
+    match (has.kind, to.kind):
+        case ("f", "i" | "u"):
+            cast = f"{parameters[k]}.astype({to.name!r})"
+            return f"{words} Pass {cast}, which cuts fractions off, or write the function for double."
+        case ("f", "f"):
+            return f"{words} Pass {parameters[k]}.astype({to.name!r}), or compile the cell with --types f4,f8."
+        case ("c", _):
+            return f"{words} Pass {parameters[k]}.real, or write the function for complex numbers."
+        case ("O" | "U" | "S" | "M" | "m", _):
+            return f"{words} Pass numbers."
+    return words
 
 
 def _exception(report: _Report, fault: _Fault) -> UfuncMagicError:

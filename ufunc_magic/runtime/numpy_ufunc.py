@@ -151,14 +151,29 @@ def make_ufunc(
 
 
 def note_calls(ufunc: np.ufunc, library: Any) -> None:
-    """Have the object's driver note each call of the ufunc, so that a fault has its index in the caller's arrays.
+    """Have the object's driver note each call of the ufunc: for the index of a fault, and for remedies.
 
     Nothing happens where NumPy keeps the function that Python calls elsewhere.
     """
-    fields, known = _private.find_ufunc_fields(ufunc), _private.find_ufunc_fields(np.add)
-    if fields and known and fields.vectorcall == known.vectorcall and hasattr(library.handle, "__ufm_vectorcall"):
-        ctypes.c_void_p.in_dll(library.handle, "__ufm_call_ufunc").value = fields.vectorcall
+    fields, functions = _private.find_ufunc_fields(ufunc), _list_caller_functions()
+    if fields and fields.vectorcall == functions[0] and hasattr(library.handle, "__ufm_vectorcall"):
+        _Caller.in_dll(library.handle, "__ufm_caller").__init__(*functions)  # type: ignore[misc]
         fields.vectorcall = library.symbol("__ufm_vectorcall")
+
+
+class _Caller(ctypes.Structure):
+    """``Caller`` of ``templates/driver.c``."""
+
+    _fields_ = tuple((name, ctypes.c_void_p) for name in "call type_error matches fetch normalize restore".split())
+
+
+@cache
+def _list_caller_functions() -> tuple[int | None, ...]:
+    known = _private.find_ufunc_fields(np.add)
+    names = "PyErr_ExceptionMatches", "PyErr_Fetch", "PyErr_NormalizeException", "PyErr_Restore"
+    functions = (ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in names)
+    type_error = ctypes.c_void_p.in_dll(ctypes.pythonapi, "PyExc_TypeError").value
+    return known.vectorcall if known else 0, type_error, *functions
 
 
 # ------------------------------------------------------------------------------- computed core dimensions

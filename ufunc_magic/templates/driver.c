@@ -135,15 +135,42 @@ static inline Own *ask_own(void)
     return own;
 }
 
-/* The vectorcall of every NumPy ufunc, filled in by runtime/numpy_ufunc.py, and that of ours. */
-EXPORT void *(*__ufm_call_ufunc)(void *, void *const *, size_t, void *);
+/* The vectorcall of every NumPy ufunc, and what a refused call needs: PyExc_TypeError, PyErr_ExceptionMatches,
+   PyErr_Fetch, PyErr_NormalizeException and PyErr_Restore.  Filled in by runtime/numpy_ufunc.py. */
+typedef struct {
+    void *(*call)(void *, void *const *, size_t, void *);
+    void *type_error;
+    int (*matches)(void *);
+    void (*fetch)(void **, void **, void **), (*normalize)(void **, void **, void **), (*restore)(void *, void *, void *);
+} Caller;
+EXPORT Caller __ufm_caller;
+
+static int tell_python(const char *function, const void *about);
+
+/* NumPy refused a call: have a remedy added to its exception, where there is one. */
+RARE static void explain(const UfuncCall *call)
+{
+    void *kind = NULL, *value = NULL, *trace = NULL;
+    if (!__ufm_caller.matches(__ufm_caller.type_error)) return;
+    __ufm_caller.fetch(&kind, &value, &trace);
+    __ufm_caller.normalize(&kind, &value, &trace);
+    const struct {
+        const UfuncCall *call;
+        void *exception;
+    } refused = {call, value};
+    tell_python("explain", &refused);
+    __ufm_caller.restore(kind, value, trace);
+}
+
+/* The vectorcall of our ufuncs. */
 EXPORT void *__ufm_vectorcall(void *ufunc, void *const *args, size_t count, void *names)
 {
     Own *const own = ask_own();
     const UfuncCall call = {ufunc, args, count, names, (UfuncCall *)own->call};
     own->call = &call;
-    void *result = __ufm_call_ufunc(ufunc, args, count, names);
+    void *result = __ufm_caller.call(ufunc, args, count, names);
     own->call = call.outer;
+    if (!result) explain(&call);
     return result;
 }
 
