@@ -29,5 +29,11 @@ from .native import (
     target as target,
     vector_math as vector_math,
 )
-from .operands import OperandPlan as OperandPlan, Plain as Plain, plan_operands as plan_operands, several as several
+from .operands import (
+    OperandPlan as OperandPlan,
+    Plain as Plain,
+    plan_operands as plan_operands,
+    several as several,
+    template_arguments as template_arguments,
+)
 from .parameter_roles import place_of as place_of, resolved as resolved

@@ -261,27 +261,30 @@ def _operands(
     return inputs, outputs
 
 
-#: Results of which ``std::get`` takes the parts: types, or a type and how many.
-_SEVERAL = re.compile(
-    r"(?:::)?(?:std::)?(?:(?:pair|tuple)\s*<(?P<types>.*)>|array\s*<(?P<type>.*?),\s*(?P<count>[2-9])\s*>)$"
-)
-
-
 def several(returns: str) -> tuple[str, ...]:
-    """The types in a result of several values; empty for another."""
-    match = _SEVERAL.match(returns)
-    if match is None:
-        return ()
-    if match["count"]:
-        return (match["type"].strip(),) * int(match["count"])
+    """The types in a result of several values, of which ``std::get`` takes the parts; empty for another."""
+    name, arguments = template_arguments(returns)
+    match name.removeprefix("::").removeprefix("std::"), arguments:
+        case "array", (kind, count) if count in set("23456789"):
+            return (kind,) * int(count)
+        case (("pair" | "tuple"), (_, _, *_)):
+            return arguments
+    return ()
+
+
+def template_arguments(spelled: str) -> tuple[str, tuple[str, ...]]:
+    """The name and the arguments of ``name<a, b>``; no arguments for another type."""
+    name, _, inside = spelled.strip().partition("<")
+    if not inside.endswith(">"):
+        return spelled.strip(), ()
     parts, depth = [""], 0
-    for char in match["types"]:
+    for char in inside[:-1]:
         depth += {"<": 1, ">": -1}.get(char, 0)
         if char == "," and not depth:
             parts.append("")
         else:
             parts[-1] += char
-    return tuple(part.strip() for part in parts) if len(parts) > 1 else ()
+    return name.strip(), tuple(part.strip() for part in parts)
 
 
 # -- what cannot be an operand

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, NoReturn
 
-from ..model import Function, Parameter, ReferenceParameter, SignatureError, line_mark
+from ..model import ContainerParameter, Function, Parameter, ReferenceParameter, SignatureError, line_mark
 from .ufunc_comment import Annotation, Core
 
 
@@ -85,10 +85,18 @@ def guessed(function: Function, note: Annotation, typedefs: Mapping[str, str]) -
     }
     roles: dict[int, _Role] = {}
     notes: list[str] = []
+    unsized = [p for p in function.parameters if isinstance(p, ContainerParameter) and p.pointer]
+    size = next(word for word in ("n", "m", "k", "n_") if word not in shapes)
+    shapes |= {p.name: (size, *p.shape) for p in unsized}
+    if len(unsized) > 1:
+        names = " and ".join(f"'{p.name}'" for p in unsized)
+        notes.append(f"{names} have one length. For others, write a // ufunc: comment above the function.")
     for index, parameter in enumerate(function.parameters):
         if index in sizes:
             continue
-        if (parameter.pointer or parameter.shape) and parameter.length not in sizes.values():
+        if isinstance(parameter, ContainerParameter):
+            pass
+        elif (parameter.pointer or parameter.shape) and parameter.length not in sizes.values():
             _check_layout(function, parameter, set(sizes.values()))
             if function.external and parameter.shape and not parameter.const:
                 shape = "".join(f"[{dim}]" for dim in parameter.shape)
@@ -97,9 +105,11 @@ def guessed(function: Function, note: Annotation, typedefs: Mapping[str, str]) -
                     "Declare the function in the cell with a comment such as // ufunc: (3),(3)->(3).",
                 )
         role = roles[index] = "inout" if index in forced else _role(parameter)
+        if role == "output" and parameter in unsized and all(_role(p) == "output" for p in unsized):
+            role = roles[index] = "inout"  # no other has its length
         if role == "inout" and index not in forced:
             notes.append(f"'{parameter.name}' is read before it is written, so it is both an input and an output.")
-        elif role == "input" and parameter.pointer and not parameter.length:
+        elif role == "input" and parameter.pointer and not (parameter.length or parameter in unsized):
             notes.append(f"'{parameter.name}' is only read, so it is an input.")
     cores: dict[int, Core] = {index: shapes[function.parameters[index].name] for index in roles}
     known = {dim for index, role in roles.items() if role != "output" for dim in cores[index]}
@@ -118,6 +128,7 @@ def _role(parameter: Parameter) -> _Role:
         return "input"
     # An array that nobody touches is more likely given than asked for; a lone pointer the other way round.
     untouched: _Role = "input" if parameter.shape else "output"
+    untouched = "inout" if isinstance(parameter, ContainerParameter) else untouched
     roles: dict[str, _Role] = {"read": "input", "write": "output", "update": "inout", "none": untouched}
     return roles[parameter.access]
 
@@ -281,6 +292,9 @@ def _check_core(function: Function, note: Annotation, parameter: Parameter, core
             fault = f"gives '{parameter.name}' the dimensions {_shown(core)}, but it is a single value"
             _refuse(function, note, fault, "Write () for it, or declare it as a pointer.")
         return
+    if isinstance(parameter, ContainerParameter) and len(core) < len(declared) + parameter.pointer:
+        right = ",".join(map(str, (*("n" * parameter.pointer), *declared)))
+        _refuse(function, note, f"gives '{parameter.name}' the dimensions {_shown(core)}", f"Write ({right}) for it.")
     fixed = [dim for dim in (*declared, *core) if isinstance(dim, int)]
     if not parameter.pointer and len(fixed) == len(declared) + len(core):
         fits = bool(core) and math.prod(map(int, declared)) == math.prod(map(int, core))

@@ -1,3 +1,4 @@
+from .containers import CONTAINERS as CONTAINERS, TEXTS as TEXTS, VIEWS as VIEWS
 from .loop_types import (
     INSTRUCTIONS as INSTRUCTIONS,
     NO_VECTORS as NO_VECTORS,

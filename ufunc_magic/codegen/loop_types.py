@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..model import RECORD, NumberType, Operand, Signature
+from ..model import RECORD, ContainerParameter, NumberType, Operand, Signature
 from . import record_layout
+from .containers import argument
 
 #: Functions that are one instruction: a function that calls no others is a leaf.
 INSTRUCTIONS = frozenset("sqrt fabs copysign sqrtf fabsf copysignf".split())
@@ -112,7 +113,11 @@ def _call_of_type(instance: Instance, inputs: Sequence[Value], outputs: Sequence
     arguments = dict.fromkeys(range(len(parameters)), "0")  # sizes
     for v in (*inputs, *outputs):
         if v.operand.index >= 0:
-            shape = "".join(f"[{d}]" for d in parameters[v.operand.index].shape[1:])
+            parameter = parameters[v.operand.index]
+            if isinstance(parameter, ContainerParameter):
+                arguments[v.operand.index] = argument(parameter, v.t, pointer="0", count="0")
+                continue
+            shape = "".join(f"[{d}]" for d in parameter.shape[1:])
             to = f"({v.t} (*){shape})0" if shape else f"({v.t} *)0"
             arguments[v.operand.index] = to if v.operand.pointer else f"*{to}"
     return f"{callee(instance)}({', '.join(arguments.values())})"

@@ -7,8 +7,8 @@ from functools import cache, partial
 from importlib.resources import files
 from string import Template
 
-from ..model import Options, Signature, SignatureError, core_size_text, number_type
-from . import record_layout
+from ..model import ContainerParameter, Options, Signature, SignatureError, core_size_text, number_type
+from . import containers, record_layout
 from .loop_types import Instance, Value, VectorMath, callee, values
 
 #: Up to here a function costs less than copying its operands: strided arrays are computed where they are.
@@ -330,7 +330,16 @@ def _generalized(instance: Instance, inputs: list[Value], outputs: list[Value], 
         operand, t = v.operand, v.t
         if operand.role == "inout" and v.output < 0:
             continue  # C sees the output, which starts as a copy of this
-        if operand.core:
+        parameter = signature.function.parameters[operand.index] if operand.index >= 0 else None
+        if isinstance(parameter, ContainerParameter):
+            pointer, count = f"__ufm_p[{v.n}]", _count_items(parameter, v, place)
+            container = containers.argument(parameter, t, pointer=pointer, count=count)
+            if containers.is_copied_back(parameter):
+                locals_.append(f"auto __ufm_c{v.n} = {container};")
+                stores.append(containers.copy_back(parameter, t, f"__ufm_c{v.n}", pointer=pointer, count=count))
+                container = f"__ufm_c{v.n}"
+            arguments[operand.index] = container
+        elif operand.core:
             arguments[operand.index] = _core_argument(instance, v, place)
         elif operand.index < 0:
             locals_.append(f"{t} __ufm_r{v.output} = {_zero(v)};")
@@ -408,6 +417,12 @@ def _core_argument(instance: Instance, v: Value, place: dict[int | str, int]) ->
     shape = instance.signature.function.parameters[v.operand.index].shape
     rows = "".join(f"[{d}]" if isinstance(d, int) else f"[__ufm_dims[{place[d]}]]" for d in shape[1:])
     return f"({v.t} (*){rows})__ufm_p[{v.n}]" if rows else f"({v.t} *)__ufm_p[{v.n}]"
+
+
+def _count_items(parameter: ContainerParameter, v: Value, place: dict[int | str, int]) -> str:
+    """How many items a container has: the core dimensions but those of the items."""
+    core = v.operand.core
+    return " * ".join(f"__ufm_dims[{place[d]}]" for d in core[: len(core) - len(parameter.shape)])
 
 
 @cache

@@ -17,8 +17,7 @@ from .module_scope import Routine, RoutineParameter, assigned_first, changes_of,
 from .numpy_writer import numpy_text
 from .operand_lists import OperandLists
 from .purity import is_pure
-from .python_writer import COUNTER
-from .value import Expr, Lines, NotPython, PythonForm, Stop, assign, define, result, zero
+from .value import COUNTER, Expr, Lines, NotPython, PythonForm, Stop, assign, define, result, zero
 
 #: Functions that a checked text brings along, beside C's.
 _HELPERS = {

@@ -28,12 +28,14 @@ from ..ir import (
 from .module_scope import ModuleScope, Routine
 from .operators import Operators, constant, rounded, tested
 from .value import (
+    COUNTER,
     Expr,
     Lines,
     Stop,
     Variable,
     assign,
     call,
+    length,
     negation,
     number,
     operation,
@@ -440,6 +442,9 @@ class ExpressionWriter(Operators):
         nodes = [*(p.node for p in parts), *[blank] * rest]
         return Expr(ast.Tuple(nodes) if frozen else ast.List(nodes), t)
 
+    def _length(self, node: ir.Length) -> Expr:
+        return Expr(length(self.value(node.base).text, node.axis), node.type, low=0, high=COUNTER)
+
     _EXPRESSIONS: ClassVar[dict[type[Node], Callable[..., Expr]]] = {
         ir.AddressOf: _address,
         ir.Aggregate: _braced,
@@ -453,6 +458,7 @@ class ExpressionWriter(Operators):
         ir.Element: _element,
         ir.Field: _field,
         ir.FunctionCall: _call,
+        ir.Length: _length,
         ir.Logical: _logical,
         ir.Name: _name,
         ir.OpaqueExpression: _opaque,

@@ -19,8 +19,8 @@ from .math_names import HELPERS
 from .module_scope import ModuleScope, Routine, RoutineParameter, assigned_first, python_name
 from .numpy_writer import numpy_text
 from .operand_lists import OperandLists
-from .python_writer import COUNTER, PythonWriter
-from .value import Expr, NotPython, PythonForm, Stop, Variable, define, result
+from .python_writer import PythonWriter
+from .value import COUNTER, Expr, NotPython, PythonForm, Stop, Variable, define, result
 
 
 def write(program: Program, *, signature: Signature, unit: Unit) -> PythonForm | NotPython:

@@ -12,10 +12,22 @@ from .. import ir
 from ..ir import Block, CType, Expression, Node, Statement, Symbol, bare, integer, walk
 from .expression_writer import ExpressionWriter
 from .module_scope import ModuleScope, Routine, changes_of, python_name
-from .value import Expr, Lines, Variable, array, assign, branches, call, negation, number, operation, result, zero
+from .value import (
+    COUNTER,
+    Expr,
+    Lines,
+    Variable,
+    array,
+    assign,
+    branches,
+    call,
+    negation,
+    number,
+    operation,
+    result,
+    zero,
+)
 
-#: A counter moves by small literal steps: it would take 2**30 of them to leave this range.
-COUNTER = 1 << 30
 #: Literals that are small.
 _SMALL = 10000
 

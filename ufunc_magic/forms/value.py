@@ -11,6 +11,9 @@ from typing import Any
 
 from ..ir import CType
 
+#: A counter moves by small literal steps: it would take 2**30 of them to leave this range.
+COUNTER = 1 << 30
+
 
 @dataclass(frozen=True)
 class PythonForm:

@@ -62,6 +62,7 @@ from .signature import (
     TYPES as TYPES,
     BodyFacts as BodyFacts,
     ConstReferenceParameter as ConstReferenceParameter,
+    ContainerParameter as ContainerParameter,
     Function as Function,
     Member as Member,
     NumberType as NumberType,

@@ -214,6 +214,30 @@ class ConstReferenceParameter(Parameter):
 
 
 @dataclass(frozen=True)
+class ContainerParameter(Parameter):
+    """A C++ parameter that is an array with its length: ``const std::vector<T> &``, ``std::span<T>``, ``T (&x)[3]``.
+
+    ``type``, ``const``, ``pointer`` and ``shape`` are those of a pointer to its elements: ``pointer`` is 1 where its
+    length is open.  One that is passed by value is const to its caller.
+
+    Attributes
+    ----------
+    container : str
+        ``"vector"`` and the like, without ``std::``; ``""`` for an array of C's.
+    reference : bool
+        C++ takes a reference to it.
+    """
+
+    container: str = ""
+    reference: bool = False
+
+    @property
+    def spelled(self) -> str:
+        """Its type in C++, nearly: it is for messages."""
+        return f"std::{self.container}<{self.type}>" if self.container else f"{self.type} (&)"
+
+
+@dataclass(frozen=True)
 class BodyFacts:
     """The facts about a function's body that decide how its loops are compiled and called.
 

@@ -137,7 +137,7 @@ CPLUS_CASES: dict[str, list[str]] = {
     "template <> double f<double>(double x) { return x; }": [],
     "int f(int x) {} double f(double x) {}": ["int f(int x)", "double f(double x)"],
     "void f(double &out, const double &in, double &&r) {}": ["void f(double &out, const double in, double && r)"],
-    "void f(double (&x)[3]) {}": ["void f(double (&)[3] x)"],
+    "void f(double (&x)[3]) {}": ["void f(double x[3])"],
     "struct S { double m(double x) { return x; } S() {} }; double S::n(double x) { return x; }": [],
     "struct S {}; S operator+(S a, S b) { return a; } S::S(int x) {}": [],
     "double f(double x) { auto g = [&](double y) { return x + y; }; return g(x); }": ["double f(double x)"],

@@ -11,14 +11,17 @@ from ...ir import (
     FLOAT,
     INT,
     LONG,
+    SIZE,
     VOID,
     AddressOf,
+    Binary,
     Constant,
     Convert,
     CType,
     Expression,
     Field,
     FunctionCall,
+    Length,
     MathFunction,
     Name,
     Symbol,
@@ -31,9 +34,9 @@ from ...ir import (
 )
 from .c_tree import text_of, walk
 from .expression_lowering import ExpressionLowerer
-from .lowering_context import part, parts
+from .lowering_context import part, parts, root_symbol
 from .lowering_values import Head
-from .type_lowering import UNKNOWN
+from .type_lowering import CONTAINER, UNKNOWN
 
 #: Members of ``std::numeric_limits`` -> the macro of <float.h> or <math.h> for double.
 _NUMERIC_LIMITS = {
@@ -44,6 +47,8 @@ _NUMERIC_LIMITS = {
     "quiet_NaN": "NAN",
 }
 _CASTS = frozenset(("static_cast", "const_cast", "reinterpret_cast", "bit_cast", "dynamic_cast"))
+#: Methods that change the length of no container.
+_KEEPING = frozenset("begin end rbegin rend cbegin cend crbegin crend data fill sum min max".split())
 _NAMED = frozenset(
     "identifier type_identifier primitive_type sized_type_specifier template_function template_type "
     "qualified_identifier".split()
@@ -130,6 +135,7 @@ class CallLowerer(ExpressionLowerer):
         if self.cplus:
             for argument in arguments:
                 if isinstance(argument, Name):
+                    self.resized.add(argument.symbol)
                     self.change(argument)
 
     def _lower_method(self, function: Node, nodes: Sequence[Node], node: Node) -> Expression:
@@ -140,9 +146,30 @@ class CallLowerer(ExpressionLowerer):
         if base.type.kind == "c" and name in ("real", "imag") and not nodes:
             return Field(at=self.at(node), type=CType("f", base.type.bits), base=base, name=name)
         values = self._lower_values(nodes)
+        if base.type.kind == "a" and (read := self._read_container(base, name, values, node)) is not None:
+            return read
         self.change(base)
+        self.resized |= {root_symbol(base)} if name not in _KEEPING else set()
         self._touch(values)
         return self._make_call(node, UNKNOWN, text_of(function), values, "method", through=base)
+
+    def _read_container(
+        self, base: Expression, name: str, values: Sequence[Expression], node: Node
+    ) -> Expression | None:
+        """A method of a container that the IR can say, None for others."""
+        at, t = self.at(node), base.type
+        size = Length(at=at, type=SIZE, base=base) if t.length is None else Constant(at=at, type=SIZE, value=t.length)
+        zero, one = (Constant(type=SIZE, value=number) for number in (0, 1))
+        match name, len(values):
+            case (("size" | "length"), 0):
+                return size
+            case "empty", 0:
+                return Binary(at=at, type=self.truth, op="==", left=size, right=zero)
+            case (("at" | "front"), (0 | 1)):
+                return self.element(base, values[0] if values else zero, node)
+            case "back", 0:
+                return self.element(base, Binary(at=at, type=SIZE, op="-", left=size, right=one), node)
+        return None
 
     # -- functions of the cell --------------------------------------------------------------------
 
@@ -163,7 +190,11 @@ class CallLowerer(ExpressionLowerer):
         arguments = []
         for position, e in enumerate(values):
             symbol = head.parameters[position] if position < len(head.parameters) else None
-            if symbol is not None and symbol.reference and not symbol.const:
+            if symbol is not None and symbol.type.name == CONTAINER:
+                self.resized |= {root_symbol(e)} if not symbol.const else set()
+                if self.scope.changes(symbol.name) and not symbol.const:
+                    e = self.opaque(nodes[position], "passes a container that a function changes")
+            elif symbol is not None and symbol.reference and not symbol.const:
                 self.change(e)
             elif symbol is not None:
                 e = self.convert(e, symbol.type)

@@ -14,8 +14,10 @@ from typing import Literal, NamedTuple
 
 from tree_sitter import Node
 
+from ...cells import template_arguments
+from ...codegen import CONTAINERS, TEXTS, VIEWS
 from ...ir import Program
-from ...model import ConstReferenceParameter, Member, Parameter, ReferenceParameter
+from ...model import ConstReferenceParameter, ContainerParameter, Member, Parameter, ReferenceParameter
 from .c_text import KEYWORDS, constant
 from .c_tree import ALIGNED, text_of
 
@@ -35,6 +37,8 @@ STANDARD = frozenset(
 _MORE = "has members other than numbers, arrays of fixed size and structures of both"
 #: The type of a parameter that is ``auto``, with its place: the type parameter that C++ adds (C++20 9.3.4.6).
 INVENTED = "__ufm_auto"
+#: How many arguments of container templates are read; of others one.
+_COUNTS = {"array": (2,), "span": (1, 2), **dict.fromkeys(TEXTS, (0,))}
 _INLINE = frozenset(("inline", "__inline", "__inline__", "__forceinline"))
 _VARIADIC = frozenset(("...", "variadic_parameter", "variadic_parameter_declaration"))
 TAGGED = frozenset(("struct_specifier", "union_specifier", "class_specifier", "enum_specifier"))
@@ -425,6 +429,8 @@ class DeclaredTypes:
             # A parameter that is a function is a pointer to one.
             pointer = () if marks[0].kind != "(" else (Mark("*"),)
             return Parameter(name, _spell(base, (*pointer, *marks)), line=line)
+        if self.cplus and (container := self.container(plain, line=line)):
+            return container
         if marks and marks[0].kind in ("&", "&&"):
             if len(marks) > 1 or marks[0].kind == "&&":
                 return Parameter(name, _spell(base, tuple(marks)), const, line=line)
@@ -447,6 +453,47 @@ class DeclaredTypes:
             base = _spell(base, tuple(marks))
         aligned = ALIGNED in plain.storage
         return Parameter(name, base, const, pointer_levels, tuple(shape), aligned=aligned, line=line)
+
+    def container(self, declared: Declaration, *, line: int = 0) -> ContainerParameter | None:
+        """A parameter that is an array with its length: a container of C++'s, or a reference to an array of C's."""
+        marks, const = declared.marks, declared.const
+        reference = bool(marks) and marks[0].kind == "&"
+        shape = [self._read_size(mark.text) for mark in marks[1:] if mark.kind == "["]
+        numbers = tuple(size for size in shape if isinstance(size, int))
+        if reference and shape and len(numbers) == len(marks) - 1:
+            return ContainerParameter(declared.name, declared.base, const, shape=numbers, reference=True, line=line)
+        if len(marks) > reference:
+            return None
+        word, arguments = self._template(declared.base)
+        if word not in CONTAINERS or not _COUNTS.get(word, (1,))[0] <= len(arguments) <= _COUNTS.get(word, (1,))[-1]:
+            return None
+        element, length = ("unsigned char", "") if word in TEXTS else (arguments[0], "".join(arguments[1:2]))
+        fixed = word == "array" or bool(length)
+        sizes = [self._read_size(length)] if fixed else []
+        const = const or not (reference or word in VIEWS) or word == "string_view"
+        if word == "span":
+            words = element.split()
+            const, element = "const" in words, " ".join(word for word in words if word != "const")
+        while self._template(element)[0] == "array" and len(inner := self._template(element)[1]) == 2:
+            element, sizes = inner[0], [*sizes, self._read_size(inner[1])]
+        numbers = tuple(size for size in sizes if isinstance(size, int))
+        if len(numbers) < len(sizes) or self._template(element)[0] in CONTAINERS:
+            return None
+        pointer = int(not fixed)
+        return ContainerParameter(
+            declared.name, element, const, pointer, numbers, container=word, reference=reference, line=line
+        )
+
+    def _template(self, spelled: str) -> tuple[str, tuple[str, ...]]:
+        """A class template of the standard library and its arguments, typedefs seen through."""
+        for _ in range(32):
+            target = self.typedefs.get(spelled)
+            if target is None or target.marks or target.base == spelled:
+                break
+            spelled = target.base
+        name, arguments = template_arguments(spelled)
+        word = name.removeprefix("::").removeprefix("std::")
+        return ("", ()) if self.is_class(word) else (word, arguments)
 
     def _read_size(self, text: str) -> int | str | None:
         """A dimension: its value, the expression where it is no constant, None where there is none."""

@@ -36,11 +36,12 @@ from ...ir import (
     float_value,
     integer,
     integer_value,
+    walk as walk_ir,
 )
 from .c_tree import text_of
 from .declarations import read_declarations
 from .lowering_context import Context, bare, brief, part, parts, root_symbol
-from .type_lowering import UNKNOWN
+from .type_lowering import CHARACTERS, CONTAINER, UNKNOWN
 
 #: Elements of a table that is still read.
 LARGEST = 4096
@@ -140,6 +141,8 @@ class ExpressionLowerer(Context):
         symbol = self.lookup(word)
         if symbol is None:
             return self._lower_outside(word, node)
+        if symbol in self.aliases:
+            return self.aliases[symbol]
         return Name(at=self.at(node), type=symbol.type, symbol=symbol)
 
     def _lower_qualified(self, node: Node) -> Expression:
@@ -288,8 +291,13 @@ class ExpressionLowerer(Context):
         base, index = self.value(base_node), self.value(indices[0])
         if index.type.kind == "a" and base.type.kind != "a":
             base, index = index, base
+        return self.element(base, index, node)
+
+    def element(self, base: Expression, index: Expression, node: Node) -> Expression:
+        """``base[index]``."""
         t = base.type.of if base.type.kind == "a" and base.type.of is not None else UNKNOWN
-        return Element(at=self.at(node), type=t, base=base, index=index)
+        e = Element(at=self.at(node), type=t, base=base, index=index)
+        return self.convert(e, _CHAR) if base.type.name == CHARACTERS else e
 
     def _lower_pointer(self, node: Node) -> Expression:
         operator, argument = node.child_by_field_name("operator"), part(node, "argument")
@@ -333,11 +341,48 @@ class ExpressionLowerer(Context):
             return self.opaque(node)
         place, op = self._lower_place(left), operator.type
         op = _WORDS.get(op, op)
+        if place.type.name in (CONTAINER, CHARACTERS):
+            return self._lower_whole_assignment(place, right, node)
         value = self.initial(right, place.type)[0] if right.type == "initializer_list" else self.value(right)
         if op != "=":
             value = self.binary(op[:-1], Current(at=place.at, type=place.type), value, node)
         self.change(place)
         return Assignment(at=self.at(node), type=place.type, place=place, value=self.convert(value, place.type))
+
+    def _lower_whole_assignment(self, place: Expression, right: Node, node: Node) -> Expression:
+        """An assignment to a container: of as many values to its elements, or opaque."""
+        at, symbol = self.at(node), root_symbol(place)
+        if right.type == "compound_literal_expression":
+            right = right.child_by_field_name("value") or right
+        items = parts(right)
+        while len(items) == 1 and items[0].type == "initializer_list":  # {{a, b}}
+            items = parts(items[0])
+        value = self.value(right) if right.type != "initializer_list" else None
+        values = [self.value(item) for item in items] if value is None else []
+        t = place.type.of
+        if value is not None and place.type == value.type and place.type.length and t is not None and t.arithmetic:
+            indices = range(place.type.length)
+            values = [self.element(value, Constant(type=INT, value=index), right) for index in indices]
+        self.resized.add(symbol)
+        self.change(place)
+        itself = any(isinstance(e, Name) and e.symbol is symbol for v in values for e in walk_ir(v))
+        if t is None or not t.arithmetic or len(values) != place.type.length or itself:
+            return OpaqueExpression(
+                at=at,
+                type=UNKNOWN,
+                reason=f"assigns all of `{brief(node)}`",
+                text=text_of(node),
+                operands=(*values, *([value] if value is not None else [])),
+                writes=frozenset([symbol] if symbol is not None else []),
+            )
+        stores: list[Expression] = []
+        for index, v in enumerate(values):
+            element = Element(at=at, type=t, base=place, index=Constant(type=INT, value=index))
+            stores.append(Assignment(at=at, type=t, place=element, value=self.convert(v, t)))
+        whole = stores[-1]
+        for store in reversed(stores[:-1]):
+            whole = Comma(at=at, type=t, first=store, second=whole)
+        return whole
 
     def _lower_update(self, node: Node) -> Expression:
         argument, operator = part(node, "argument"), node.child_by_field_name("operator")

@@ -22,6 +22,7 @@ from ...ir import (
     Expression,
     Field,
     For,
+    Length,
     Name,
     Statement,
     Symbol,
@@ -37,7 +38,7 @@ from .lowering_values import Scope
 
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
 #: Parts of a limit that stays the same while its variables do.
-_STILL = (Name, Constant, Convert, Unary, Binary, Element, Field)
+_STILL = (Name, Constant, Convert, Unary, Binary, Element, Field, Length)
 
 
 class _Count(NamedTuple):
@@ -137,8 +138,11 @@ class LoopLowerer(CallLowerer):
         """Whether the body lets the header count: it changes neither the counter nor what the limit depends on."""
         if header.counter in changed:
             return False
+        lengths = {p.base.symbol for p in walk_ir(header.stop) if isinstance(p, Length) and isinstance(p.base, Name)}
         for part in walk_ir(header.stop):
             match part:
+                case Name(symbol=symbol) if symbol in lengths - self.resized:
+                    continue
                 case Name(symbol=symbol):
                     if symbol in changed or (symbol.storage in ("global", "static") and stores):
                         return False

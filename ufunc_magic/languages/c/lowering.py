@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from tree_sitter import Node
 
+from ...codegen import VIEWS
 from ...ir import (
     INT,
     Block,
@@ -300,11 +301,14 @@ class FileScope:
         symbols, defaults = [], []
         for one, at in head.parameters:
             t, reference, _ = self.types.of(one)
+            const = self.const(one)
             if t.kind == "a":
                 t = CType("a", of=t.of, length=t.length)
-            symbols.append(
-                Symbol(one.name, t, "parameter", reference=reference, const=self.const(one), at=lowerer.at(at))
-            )
+            if self.cplus and (container := self.declared.container(self.declared.without_typedefs(one))):
+                t, reference = self.types.of_container(container), False
+                # What is passed by value may be changed.
+                const = container.const and (container.reference or container.container in VIEWS)
+            symbols.append(Symbol(one.name, t, "parameter", reference=reference, const=const, at=lowerer.at(at)))
             defaults.append(at.child_by_field_name("default_value"))
         if head.returned.base.startswith("decltype(") and (named := self._find_decltype(definition.node)):
             lowerer.scopes.append({symbol.name: symbol for symbol in symbols})

@@ -95,6 +95,10 @@ class Context:
         self.truth = BOOL if scope.cplus else INT
         self.types = scope.types
         self.scopes: list[dict[str, Symbol]] = [{}]
+        #: References of C++, which are another name for a place.
+        self.aliases: dict[Symbol, Expression] = {}
+        #: Containers whose length something may have changed.
+        self.resized: set[Symbol | None] = set()
         self.changes: list[Symbol] = []
         self.stores = 0
         self.calls: dict[str, None] = {}

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from ...ir import FunctionIR, Program, find_effects, find_index_bounds, header_constant, is_pure, loop_lines
-from ...model import BodyFacts, Function, Unit
+from ...model import BodyFacts, ContainerParameter, Function, Unit
 from . import c_text, declarations, intrinsics, line_markers
 from .c_tree import initializer, one_at_a_time, parse_readable, readable, text_of, tree, walk
 from .declarations import CText, Declaration, Mark
@@ -490,7 +490,8 @@ def _add_effects(cell: _Cell, tree: CText) -> tuple[Function, ...]:
         parameters = []
         for parameter, symbol in zip(function.parameters, body.parameters, strict=True):
             if (pointer := effect.pointers.get(symbol)) and (parameter.pointer or parameter.shape):
-                length = lengths.get(symbol) if not parameter.shape else None
+                has_length = parameter.shape or isinstance(parameter, ContainerParameter)
+                length = None if has_length else lengths.get(symbol)
                 parameter = replace(
                     parameter,
                     access=pointer.access,

@@ -7,7 +7,15 @@ from collections.abc import Iterable, Sequence
 
 from ... import cells
 from ...cells import Plain
-from ...model import CellFunction, ConstReferenceParameter, Function, ReferenceParameter, Unit, line_mark
+from ...model import (
+    CellFunction,
+    ConstReferenceParameter,
+    ContainerParameter,
+    Function,
+    ReferenceParameter,
+    Unit,
+    line_mark,
+)
 
 #: Words of types that no cell gives another meaning.
 BUILTIN = frozenset("void bool char signed unsigned short int long float double".split())
@@ -59,7 +67,7 @@ def pointer(function: Function, unit: Unit) -> str:
 def _castable(function: Function) -> bool:
     """Whether its types mean the same everywhere in the cell, and are read whole, so that a cast can spell them."""
     words = {word for text in (function.returns, *(p.type for p in function.parameters)) for word in text.split()}
-    references = ConstReferenceParameter, ReferenceParameter
+    references = ConstReferenceParameter, ContainerParameter, ReferenceParameter
     single = all(p.pointer + bool(p.shape) < 2 and not isinstance(p, references) for p in function.parameters)
     return single and "volatile" not in function.text and words - {"*"} <= BUILTIN
 

@@ -10,6 +10,7 @@ from tree_sitter import Node
 
 from ...ir import (
     LONG,
+    SIZE,
     VOID,
     Aggregate,
     Arm,
@@ -22,11 +23,11 @@ from ...ir import (
     CType,
     Declare,
     DoWhile,
-    Element,
     Evaluate,
     Expression,
     FunctionCall,
     If,
+    Length,
     Logical,
     Name,
     Node as IRNode,
@@ -48,7 +49,7 @@ from .declarations import TAGGED, Declaration, read_declarations
 from .expression_lowering import ExpressionLowerer
 from .loop_lowering import LoopLowerer
 from .lowering_context import bare, brief, part, parts, root_symbol
-from .type_lowering import AUTO, UNKNOWN
+from .type_lowering import AUTO, CHARACTERS, CONTAINER, UNKNOWN
 
 #: Nodes with nothing in them to lower.
 _EMPTY = frozenset(
@@ -260,22 +261,33 @@ class StatementLowerer(LoopLowerer):
         """``for (T x : array)``, where nothing in it can change the array by way of ``x`` (C++17 9.5.4)."""
         declared, right, at = read_declarations(node)[0][0], part(node, "right"), self.at(node)
         array = self.lookup(text_of(right)) or self.scope.lookup(text_of(right)) if right is not None else None
-        if not isinstance(array, Symbol) or not array.type.length or array.type.of is None:
+        if not isinstance(array, Symbol):
             return self._lower_unknown(node, repeats=True)
+        container = array.type.name in (CONTAINER, CHARACTERS)
+        of = array.type.of if array.type.length or container else None
         t, reference, _ = self.types.of(declared)
-        if reference and not (declared.const and array.const):
+        if right is None or of is None or (of.kind == "a" and not reference):
             return self._lower_unknown(node, repeats=True)
-        t = array.type.of if t == AUTO else t
         self.scopes.append({})
         counter = self.declare(f"{declared.name}_index", LONG, at)
         index = Name(at=at, type=LONG, symbol=counter)
-        element = Element(at=at, type=array.type.of, base=Name(at=at, type=array.type, symbol=array), index=index)
+        whole_array = self.value(right)
+        element = self.element(whole_array, index, right)
+        t = element.type if t == AUTO else t
         symbol = self.declare(declared.name, t, at, const=declared.const)
-        first = Declare(at=at, symbol=symbol, value=self.convert(element, t))
+        first: tuple[Statement, ...] = ()
+        if of.kind == "a" or (reference and not (declared.const and array.const)):
+            self.aliases[symbol] = element
+            self.stores += 1
+        else:
+            first = (Declare(at=at, symbol=symbol, value=self.convert(element, t)),)
         body = self.block(node.child_by_field_name("body"))
         self.scopes.pop()
-        start, stop = (Constant(type=LONG, value=number) for number in (0, array.type.length))
-        whole = Block(at=body.at, body=(first, *body.body))
+        start = Constant(type=LONG, value=0)
+        stop: Expression = Constant(type=LONG, value=whole_array.type.length or 0)
+        if not whole_array.type.length:
+            stop = self.convert(Length(at=at, type=SIZE, base=whole_array), LONG)
+        whole = Block(at=body.at, body=(*first, *body.body))
         return [CountedFor(at=at, counter=counter, start=start, stop=stop, step=1, body=whole, declared=True)]
 
     def _lower_break(self, node: Node) -> list[Statement]:
@@ -444,6 +456,8 @@ class StatementLowerer(LoopLowerer):
         t = value.type
         if any(mark.kind in ("&", "&&") for mark in declared.marks):
             self.change(value)
+        elif t.name in (CONTAINER, CHARACTERS):
+            return self.opaque(node, "copies a container", UNKNOWN), UNKNOWN
         elif t.kind == "a":
             t = CType("a", of=t.of)  # an array decays (6.3.2.1)
         return value, t

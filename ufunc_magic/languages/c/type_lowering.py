@@ -9,14 +9,18 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from ...cells import several
+from ...codegen import TEXTS
 from ...ir import FUNCTION, INT, CType, array_of, from_number, named_type
-from ...model import Member
+from ...model import ContainerParameter, Member
 from .declarations import Declaration, DeclaredTypes, Mark
 
 #: The type of a variable or a result that C++ deduces.
 AUTO = CType("?", name="auto")
 #: The type of what is not known.
 UNKNOWN = CType("?")
+
+#: Names of arrays that are objects of C++: copies of them are their own, those of bytes are of ``char``.
+CONTAINER, CHARACTERS = "container", "characters"
 
 #: Steps of pointers, arrays and typedefs beyond which a type is not read: Python's own recursion has a limit.
 _DEEPEST = 100
@@ -130,6 +134,12 @@ class TypeReader:
                 case _:
                     reference = True
         return Declared(t, reference, tuple(sizes) if any(sizes) else ())
+
+    def of_container(self, p: ContainerParameter) -> CType:
+        """The type of a container: an array with a name."""
+        t = array_of(self.named(p.type), p.shape)  # type: ignore[arg-type]
+        t = CType("a", of=t) if p.pointer else t
+        return replace(t, name=CHARACTERS if p.container in TEXTS else CONTAINER)
 
     def parts(self, spelling: str) -> tuple[CType, ...]:
         """The types in a result of several values, ``std::pair`` or its like; empty for another."""
