@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import runtime, shortcuts, store
 from .cells import Language
 from .languages import language as language_named, language_of
 from .model import (
+    UNTRIED,
     CellCrashed,
     CellPlace,
     Comfort,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from .model import OptionKeywords
     from .render import Report, View
 
+Known = TypeVar("Known", CompiledCell, Build)
 #: Builds of this process by cache key, with the files of each, so that the same cell gives the same objects.
 BUILDS: dict[str, tuple[store.Inputs, Build]] = {}
 MOST_BUILDS = 256
@@ -80,6 +82,7 @@ def build(
     name: str,
     first_line: int = 1,
     doing: Callable[[str], object] = str,
+    names: Mapping[str, Any] | None = None,
 ) -> Build:
     """Turn ``source`` into functions: from this process's memory, from the cache, or with the compiler.
 
@@ -95,6 +98,8 @@ def build(
         The number that messages give its first line: 2 for a cell below its magic.
     doing : callable
         Called with the name of each step after compilation: ``"trying out"``, ``"loading"``.
+    names : mapping
+        Where the names of ``--data`` are looked up: new functions are tried on these values.
 
     Raises
     ------
@@ -110,9 +115,8 @@ def build(
         key = _key(chosen, source, options=options)
     with runtime.lock_of(f"build {key}"):  # one of several threads with the same cell compiles
         cache, place = store.default(), CellPlace(name, first_line)
-        if not options.force and (known := _remembered_build(key, place)):
-            return _place_build(replace(known, cached=True, seconds=seconds), place)
-
+        if not options.force and (known := _usable(_remembered_build(key, place), options)):
+            return _without_untried(_place_build(replace(known, cached=True, seconds=seconds), place))
         # The first object is for CPUs like this one, and has a key of its own; the portable object has the cell's.
         first, printed, replaces = _first_key(key), "", options.force
         cell: CompiledCell | None = None
@@ -120,7 +124,7 @@ def build(
         with _timed(seconds, "load"):
             if hit := None if options.force else cache.find(key) or cache.find(first):
                 entry, inputs = hit
-                cell, replaces = shortcuts.stored_cell(entry), True
+                cell, replaces = _usable(shortcuts.stored_cell(entry), options), True
         if cell is None or not chosen.can_run(cell, options):
             del seconds["load"]  # it comes after compiling
             with _timed(seconds, "compile"):
@@ -128,7 +132,7 @@ def build(
             if _is_guarded(options):
                 doing("trying out")
                 with _timed(seconds, "guard"):
-                    cell, printed = _try_out(cell, chosen, source, options=options, name=name)
+                    cell, printed = _try_out(cell, chosen, source, options=options, name=name, names=names)
             # Last, because the trial may leave functions out.
             cell = replace(cell, object_code=with_contract(cell.object_code))
             address = first if shortcuts.is_first(cell.object_code) else key
@@ -149,7 +153,12 @@ def build(
             notes=(*loaded.notes, *[_SANDBOX_NOTE] * bool(loaded.loaded.sandbox)),
         )
         _remember_build(key, inputs, result)
-        return result
+        return _without_untried(result)
+
+
+def _usable(known: Known | None, options: Options) -> Known | None:
+    """A known cell; None where it lacks functions that may work on the values of ``--data``."""
+    return None if known is None or (options.data and known.report_data.refused) else known
 
 
 def _is_guarded(options: Options) -> bool:
@@ -245,7 +254,13 @@ def files_of(source: str, *, language: str, options: Options, name: str) -> tupl
 
 
 def _try_out(
-    cell: CompiledCell, language: Language, source: str, *, options: Options, name: str
+    cell: CompiledCell,
+    language: Language,
+    source: str,
+    *,
+    options: Options,
+    name: str,
+    names: Mapping[str, Any] | None,
 ) -> tuple[CompiledCell, str]:
     """Try out a cell; return it with notes and without the functions that failed, and the output of its functions."""
     from . import guard
@@ -254,7 +269,13 @@ def _try_out(
         with store.default().scratch() as folder:
             return _compile_with(language, source, options=options, more=more, name=name, folder=folder)
 
-    return guard.try_out(cell, again=again, sanitize=options.sanitize, lenient=options.sandbox)
+    data = None
+    if options.data and names is not None:
+        from . import bench
+
+        with contextlib.suppress(OptionError):  # the report raises it
+            data = bench.read_data(options.data, names)
+    return guard.try_out(cell, again=again, sanitize=options.sanitize, lenient=options.sandbox, data=data)
 
 
 def build_source(source: str, *, language: str, keywords: Mapping[str, Any]) -> Build:
@@ -319,6 +340,12 @@ def _place_build(built: Build, place: CellPlace) -> Build:
         diagnostics=built.report_data.renamed(built.loaded.object_code.name, place.name),
         notes=(*map(place.text, marked), *built.notes[len(marked) :]),
     )
+
+
+def _without_untried(built: Build) -> Build:
+    """A build from the cache without the notes on what was bound untried when it was compiled."""
+    notes = [note for note in built.notes if not note.startswith(UNTRIED)]
+    return replace(built, notes=tuple(notes)) if built.cached and len(notes) < len(built.notes) else built
 
 
 @contextlib.contextmanager

@@ -26,7 +26,7 @@ from ufunc_magic.bench.request import Budget, Forms, Operands, Request, Threads
 from ufunc_magic.bench.rounds import Call, Pace, Timing, count_affordable, measure
 from ufunc_magic.bench.samples import Trials, round_down, sample_inputs
 from ufunc_magic.forms import Watched, at_random, namespace
-from ufunc_magic.model import ComparisonError, OptionError
+from ufunc_magic.model import ComparisonError, OperandUse, OptionError
 from ufunc_magic.render import Comparison
 
 
@@ -280,6 +280,29 @@ def test_a_table_is_never_read_past_its_end() -> None:
         "i->d", size=1000, probe=lambda i: i * 1.0, screen=_screen(lambda i: table[i if i >= 0 else 99])
     )
     assert set(index.tolist()) <= set(range(7))
+
+
+def test_samples_are_indices_of_their_arrays_and_rise_where_they_are_searched() -> None:
+    uses = [
+        OperandUse(below=("n",)),
+        OperandUse(low=1, below=("256", "(n)*300")),
+        OperandUse(below=("m",), rising=True),
+        OperandUse(below=("7",)),
+        OperandUse(rising=True),
+        OperandUse(within=4),
+        OperandUse(rising=True),
+        OperandUse(within=6),
+    ]
+    cores = [["n"], ["n"], ["m"], [], ["n"], ["m"], ["n"], []]
+    p, byte, ends, k, x, q, whole, place = sample_inputs("ibihdfll->d", size=3000, cores=cores, uses=uses)
+    assert (np.sort(p, axis=-1) == np.arange(16)).all()
+    assert (p != np.arange(16)).any()
+    assert (byte.min(), byte.max()) == (1, 127)  # a signed byte has no more
+    assert (ends == np.arange(16)).all()
+    assert set(k.tolist()) == set(range(7))
+    for array, searched in ((x, q), (whole, place[:, None])):
+        assert (np.diff(array, axis=-1) > 0).all()
+        assert ((array[:, :1] <= searched) & (searched <= array[:, -1:])).all()
 
 
 @pytest.mark.parametrize(("most", "size"), [(1, 1), (9, 5), (10, 10), (452_221, 200_000), (10**6, 10**6)])

@@ -56,9 +56,7 @@ class FakeEngine:
     report_fails: bool = False
     asked: list[dict[str, Any]] = field(default_factory=list)
 
-    def build(
-        self, source: str, *, language: str, options: Options, name: str, first_line: int, doing: Any
-    ) -> FakeBuild:
+    def build(self, source: str, *, language: str, options: Options, name: str, first_line: int, **_: Any) -> FakeBuild:
         self.asked.append(
             {"source": source, "language": language, "options": options, "name": name, "first": first_line}
         )
@@ -106,6 +104,12 @@ def test_cell_that_ends_in_a_semicolon_shows_its_report_too(loaded: InteractiveS
 def test_quiet_cell_has_no_value(loaded: InteractiveShell, engine: FakeEngine) -> None:
     assert run(loaded, "-q") is None
     assert "f" in loaded.user_ns
+
+
+@pytest.mark.usefixtures("shared_cache")
+def test_quiet_cell_says_why_a_function_is_plain(loaded: InteractiveShell) -> None:
+    report = run(loaded, "-q", source='const char *word(int n) { return n ? "one" : "none"; }')
+    assert "word: a plain function, not a ufunc: returns a pointer" in str(report)
 
 
 def test_cell_is_named_after_its_prompt_number(loaded: InteractiveShell, engine: FakeEngine) -> None:

@@ -1,5 +1,5 @@
 from .candidates import evaluate as evaluate
-from .cell_report import report as report
+from .cell_report import read_data as read_data, report as report
 from .comparing import compare as compare, compare_request as compare_request, make_request as make_request
 from .loop_reports import LoopReports as LoopReports
 from .machine import load_limits as load_limits

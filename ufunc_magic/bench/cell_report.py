@@ -230,6 +230,7 @@ class _Cell:
             cautious=code.cautious,
             edges=not options.fast_math,  # which gives up exactly these values
             core_sizes=read_core_sizes(options.core),
+            uses=code.uses,
         )
         if data is not None:
             arrays = convert_inputs(data, operand_dtypes(code.function_code)[: code.nin], operands.cores)
@@ -325,6 +326,20 @@ def _find_data(expression: str, names: Mapping[str, Any]) -> tuple[Any, ...]:
     remedy = "Name arrays: --data x,y, --data 'np.linspace(0, 1, 1000)'."
     value = _evaluate("--data", expression, names, remedy=remedy)
     return value if isinstance(value, tuple) else (value,)
+
+
+def read_data(expression: str, names: Mapping[str, Any]) -> Callable[[CellFunction], tuple[NDArray[Any], ...]]:
+    """Read ``--data`` for a trial: the arrays for the inputs of each function, none for one that they do not fit."""
+    data = _find_data(expression, names)
+
+    def data_of(code: CellFunction) -> tuple[NDArray[Any], ...]:
+        cores = [[int(d) if d.isdecimal() else d for d in core] for core in code.cores[: code.nin]]
+        try:
+            return () if code.records else convert_inputs(data, operand_dtypes(code.function_code)[: code.nin], cores)
+        except (ComparisonError, ValueError):  # the table says so
+            return ()
+
+    return data_of
 
 
 def _evaluate(option: str, expression: str, names: Mapping[str, Any], *, remedy: str) -> Any:

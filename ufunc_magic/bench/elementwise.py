@@ -132,7 +132,7 @@ def draw_inputs(request: Request, operands: Operands) -> Arrays:
     if operands.arrays is not None:
         return tuple(operands.arrays)
     exact, budget, clock = request.forms.exact, request.budget, request.budget.clock
-    few = sample_inputs(operands.types, size=POOL, cores=operands.cores, cautious=True)
+    few = sample_inputs(operands.types, size=POOL, cores=operands.cores, cautious=True, uses=operands.uses)
     sizes = _choose_core_sizes(request, operands)
     shapes = shape_cores(operands.cores, sizes)
     # How many times as large an element is as those that the domain is searched with.
@@ -170,6 +170,7 @@ def draw_inputs(request: Request, operands: Operands) -> Arrays:
         trials=Trials(
             max(4, min(PROBES, pool // 10)), max(4, max(64, pool) // larger), lambda: clock() < deadline, sizes
         ),
+        uses=operands.uses,
     )
 
 
@@ -190,7 +191,9 @@ def _choose_core_sizes(request: Request, operands: Operands) -> dict[str, int]:
         chosen = size
         sizes = dict.fromkeys(names, size) | dict(known)
         trials = Trials(core_sizes=sizes)
-        arrays = sample_inputs(operands.types, size=1, cores=operands.cores, cautious=True, trials=trials)
+        arrays = sample_inputs(
+            operands.types, size=1, cores=operands.cores, cautious=True, trials=trials, uses=operands.uses
+        )
         call = Call(loop_over, (function, to_lists(arrays) if request.forms.exact else arrays))
         try:
             taken.append(request.call_apart(lambda call=call: time_once(call, clock=clock)[0]))  # type: ignore[misc]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .. import guard
 from ..forms import Watched
+from ..model import OperandUse
 from ..render import Row
 from .candidates import Candidate
 from .loop_reports import recall_loop
@@ -53,6 +54,8 @@ class Operands:
         Check zeros, infinities and NaN as well, if the inputs are scalars and ``cautious`` is false.
     core_sizes : mapping
         Sizes of named core dimensions that the user gave; the others are as large as the budget allows.
+    uses : sequence of OperandUse
+        See `sample_inputs`.
     """
 
     types: str
@@ -63,6 +66,7 @@ class Operands:
     cautious: bool = False
     edges: bool = True
     core_sizes: Mapping[str, int] = field(default_factory=dict)
+    uses: Sequence[OperandUse] = ()
 
     @property
     def out(self) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import FAULTS, ComparisonError, UfuncMagicError
+from ..model import FAULTS, ComparisonError, OperandUse, UfuncMagicError
 from .agreement import split_outputs
 
 #: Size of a core dimension that only has a name, where its function's domain is searched.
@@ -61,6 +61,9 @@ _EDGE: dict[str, Sequence[Any]] = {
 }
 _EDGES = 256
 
+#: Indices are drawn without repetitions if there are at most so many times as many as are needed.
+_MOST_TURNED = 4
+
 Interval = tuple[float, float]
 Arrays = tuple[NDArray[Any], ...]
 
@@ -79,12 +82,15 @@ class Trials:
         Called before each trial after the first; false ends the search.
     core_sizes : mapping
         Sizes of named core dimensions in the inputs that are returned; the domain is searched with small ones.
+    seed : int
+        The same seed gives the same inputs.
     """
 
     probes: int = PROBES
     pool: int = POOL
     patience: Callable[[], bool] = lambda: True
     core_sizes: Mapping[str, int] = field(default_factory=dict)
+    seed: int = 20240229
 
 
 def _dtypes_of(types: str) -> list[np.dtype[Any]]:
@@ -101,7 +107,7 @@ def sample_inputs(
     probe: Callable[..., Any] | None = None,
     screen: Callable[..., NDArray[np.bool_]] | None = None,
     trials: Trials = Trials(),
-    seed: int = 20240229,
+    uses: Sequence[OperandUse] = (),
 ) -> Arrays:
     """Draw random inputs on which the function is defined.
 
@@ -121,8 +127,9 @@ def sample_inputs(
     screen : callable
         Called with the arrays before ``probe``; returns which elements ``probe`` may receive.
     trials : Trials
-    seed : int
-        The same seed gives the same inputs.
+    uses : sequence of OperandUse
+        What the function does with the values, if that is known: indices are drawn inside of their arrays, what is
+        searched is in order.
 
     Returns
     -------
@@ -130,28 +137,44 @@ def sample_inputs(
         C-contiguous, of shape ``(size, *core)``.
     """
     dtypes = _dtypes_of(types)
-    shapes, small = (shape_cores((*cores, *[()] * len(dtypes)), sizes) for sizes in (trials.core_sizes, {}))
-    candidates = [_intervals(dtype, cautious=cautious, screened=screen is not None) for dtype in dtypes]
+    kinds = uses or (OperandUse(),) * len(dtypes)
 
-    def draw(intervals: Sequence[Interval], length: int, shapes: Sequence[tuple[int, ...]] = shapes) -> Arrays:
-        rng = np.random.default_rng(seed)
-        operands = zip(dtypes, shapes, intervals, strict=False)
-        return tuple(_draw(rng, dtype, (length, *shape), interval) for dtype, shape, interval in operands)
+    def list_candidates(*, cautious: bool, screened: bool) -> list[Sequence[Interval]]:
+        """The intervals for each input; an index has none but that of its array."""
+        return [
+            ((0.0, 0.0),) if use.below else _intervals(dtype, cautious=cautious, screened=screened)
+            for use, dtype in zip(kinds, dtypes, strict=True)
+        ]
+
+    def draw(intervals: Sequence[Interval], length: int, sizes: Mapping[str, int] = trials.core_sizes) -> Arrays:
+        rng, known = np.random.default_rng(trials.seed), {n: CORE_SIZE for c in cores for n in c if isinstance(n, str)}
+        shapes = shape_cores((*cores, *[()] * len(dtypes)), sizes)
+        arrays = [
+            _draw_used(rng, dtype, (length, *shape), _index_interval(use, dtype, known | dict(sizes)) or interval, use)
+            for dtype, shape, interval, use in zip(dtypes, shapes, intervals, kinds, strict=False)
+        ]
+        return tuple(
+            _draw_within(rng, array, arrays[use.within]) if use.within >= 0 else array
+            for array, use in zip(arrays, kinds, strict=True)
+        )
+
+    candidates = list_candidates(cautious=cautious, screened=screen is not None)
 
     best = tuple(options[0] for options in candidates)
     if probe is not None and dtypes:
 
         def score(intervals: Sequence[Interval]) -> tuple[float, bool]:
-            return _score(draw(intervals, trials.probes, small), probe, screen)
+            return _score(draw(intervals, trials.probes, {}), probe, screen)
 
         best = _search(candidates, score, trials.patience)
-    distinct = min(size, max(POOL, DISTINCT // max([1, *map(math.prod, shapes)])))
+    items = max([1, *map(math.prod, shape_cores(cores, trials.core_sizes))])
+    distinct = min(size, max(POOL, DISTINCT // items))
     if screen is None or not (cautious or any(dtype.kind in "iu" for dtype in dtypes)):
         return repeat_arrays(draw(best, distinct), size)
     inputs = draw(best, min(size, trials.pool))
     passed = screen(*inputs)
     if not passed.any():
-        safest = tuple(_intervals(dtype, cautious=True, screened=False)[0] for dtype in dtypes)
+        safest = tuple(options[0] for options in list_candidates(cautious=True, screened=False))
         return repeat_arrays(draw(safest, distinct), size)
     return shuffle_arrays(tuple(array[passed] for array in inputs), size)
 
@@ -198,7 +221,8 @@ def sample_arguments(samples: Sequence[str], *, along: int, kind: str) -> tuple[
         dtype = np.dtype(kind if sample[0] == "O" else sample[0])
         shape = (along,) * int(sample[1:])
         if shape:
-            (drawn,) = sample_inputs(dtype.char, size=math.prod(shape), cautious=True, seed=position + 1)
+            trials = Trials(seed=position + 1)
+            (drawn,) = sample_inputs(dtype.char, size=math.prod(shape), cautious=True, trials=trials)
             arguments.append(drawn.reshape(shape))
         elif dtype.kind in "iu":
             arguments.append(max(2, 10 - next(numbers)))
@@ -356,6 +380,44 @@ def _draw(rng: np.random.Generator, kind: np.dtype[Any], shape: tuple[int, ...],
             return np.asarray(real + 1j * imaginary, kind)
         case _:
             return rng.uniform(low, high, size=shape).astype(kind)
+
+
+def _index_interval(use: OperandUse, kind: np.dtype[Any], sizes: Mapping[str, int]) -> Interval | None:
+    """The interval of an index; None for another number."""
+    if not use.below:
+        return None
+    stop = use.stop(sizes)
+    if kind.kind in "iu":
+        stop = min(stop, int(np.iinfo(kind).max) + 1)
+    return float(use.low), float(max(use.low, stop - 1))
+
+
+def _draw_used(
+    rng: np.random.Generator, kind: np.dtype[Any], shape: tuple[int, ...], interval: Interval, use: OperandUse
+) -> NDArray[Any]:
+    """Draw an operand as the function uses it: indices without repetitions if there are enough, numbers in order."""
+    items, low = math.prod(shape[1:]), interval[0]
+    span = int(interval[1] - low) + 1
+    if use.below and len(shape) > 1 and (use.rising or span <= _MOST_TURNED * items):
+        count = np.arange(max(items, span))
+        order = np.arange(items) * span // max(items, 1) if use.rising else count % span
+        rows = np.broadcast_to(order, (shape[0], len(order)))
+        rows = rows if use.rising else rng.permuted(rows, axis=1)[:, :items]
+        return (low + rows).astype(kind).reshape(shape)
+    if use.below:
+        return rng.integers(int(low), int(low) + span, size=shape).astype(kind)
+    if use.rising and kind.kind in "iu" and len(shape) > 1:  # drawn ones would be equal
+        return np.broadcast_to(int(low) + np.arange(shape[-1]), shape).astype(kind)
+    array = _draw(rng, kind, shape, interval)
+    return np.sort(array, axis=-1) if use.rising and len(shape) > 1 else array
+
+
+def _draw_within(rng: np.random.Generator, array: NDArray[Any], searched: NDArray[Any]) -> NDArray[Any]:
+    """Draw numbers between the ends of the arrays that they are searched in."""
+    shape = (len(array), *(1,) * (array.ndim - 1))
+    first, last = (searched.reshape(len(searched), -1)[:, end].reshape(shape) for end in (0, -1))
+    drawn: NDArray[Any] = first + (last - first) * rng.uniform(size=array.shape)
+    return drawn.astype(array.dtype)
 
 
 # -- sizes

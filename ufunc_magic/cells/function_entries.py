@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from .. import codegen, forms
-from ..ir import Program
+from ..ir import ALLOCATE, Program
 from ..model import (
     MOST_TIMED,
     CellFunction,
@@ -24,6 +24,7 @@ from ..model import (
     loop_order,
 )
 from .native import narrow
+from .operand_uses import operand_uses
 
 #: A function's Python form, the reason why there is none, or None: it comes after too many others.
 Form: TypeAlias = forms.PythonForm | forms.NotPython | None
@@ -147,6 +148,8 @@ def ufunc_entry(
         cautious=cautious,
         effects=tuple(effects),
         traceless=function.body.traceless,
+        uses=operand_uses(signature),
+        allocates=not ALLOCATE.isdisjoint(function.body.calls),
         **_texts(form),
     )
 

@@ -6,7 +6,7 @@ import io
 import os
 import re
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,8 @@ _SYSTEM = (
 REMEDY = "Fix it, or skip the trial with --no-guard (guard=False)"
 #: Lines of the trial's output that are shown; the code prints for every value.
 _MOST_LINES = 10
+#: Elements of an array at NULL are no further from 0; programs, libraries and heaps are.
+_FROM_NULL = 1 << 44
 #: A stray access within so many bytes of an operand is described by that operand.
 _NEAR = 1 << 16
 
@@ -46,12 +48,14 @@ class Fault:
     case : int
         Its number in the request; -1 while the library was opened.
     kind : str
-        A signal's name, "stack", "endless", "memory", "exit", "stray", "system".
+        A signal's name, "stack", "endless", "memory", "allocation", "exit", "stray", "system".
     what : str
         A verb and its objects: ``"reads or writes out of bounds"``.
     signal : int
     writes : bool
         It wrote where it must not, or tried to.
+    near : bool
+        It did so next to an operand, where other calls have memory of somebody else's.
     line : int
         The line that its own message names, or 0.
     """
@@ -61,6 +65,7 @@ class Fault:
     what: str
     signal: int = 0
     writes: bool = False
+    near: bool = False
     line: int = 0
 
 
@@ -70,7 +75,7 @@ def read_fault(answer: dict[str, Any], cases: Sequence[Case]) -> Fault | None:
     if touched := answer.get("touched"):
         operand, side = touched
         where = f"{'past the end' if side > 0 else 'before the start'} of {_name_operand(cases[at], operand)}"
-        return Fault(at, "stray", f"writes {where}", writes=True)
+        return Fault(at, "stray", f"writes {where}", writes=True, near=True)
     if answer["done"]:
         return None
     number = answer["signal"] or (os.WTERMSIG(answer["status"]) if os.WIFSIGNALED(answer["status"]) else 0)
@@ -88,18 +93,17 @@ def read_fault(answer: dict[str, Any], cases: Sequence[Case]) -> Fault | None:
     if number == signal.SIGABRT and (failed := _ASSERTION.search(last)):
         return Fault(at, "assert", f"fails its assertion `{failed[2]}'", number, line=int(failed[1]))
     if number:
-        what = _describe_signal(number, answer, cases[at] if at >= 0 else None, last)
-        return Fault(at, signal.Signals(number).name, what, number, writes=answer["access"] == 2)
+        if number in (signal.SIGSEGV, signal.SIGBUS) and answer["access"] != 3:
+            return _read_access(at, number, answer, cases[at] if at >= 0 else None)
+        return Fault(at, signal.Signals(number).name, _describe_signal(number, answer, last), number)
     return Fault(at, "exit", f"calls exit({os.WEXITSTATUS(answer['status'])})")
 
 
-def _describe_signal(number: int, answer: dict[str, Any], case: Case | None, last: str) -> str:
+def _describe_signal(number: int, answer: dict[str, Any], last: str) -> str:
     name = signal.Signals(number).name
     match name:
         case "SIGSEGV" | "SIGBUS" | "SIGFPE" | "SIGILL" if answer["access"] == 3:
             return f"raises {name}"
-        case "SIGSEGV" | "SIGBUS":
-            return f"{_describe_address(answer, case)} ({name})"
         case "SIGFPE":
             return f"divides an integer by zero, or the smallest integer by -1 ({name})"
         case "SIGILL" | "SIGTRAP":
@@ -109,9 +113,9 @@ def _describe_signal(number: int, answer: dict[str, Any], case: Case | None, las
     return f"is ended by {name}"
 
 
-def _describe_address(answer: dict[str, Any], case: Case | None) -> str:
-    """Describe an access out of bounds: the verb, and the place relative to the operands."""
-    address = answer["address"]
+def _read_access(at: int, number: int, answer: dict[str, Any], case: Case | None) -> Fault:
+    """Read an access out of bounds: the verb, and the place relative to the operands."""
+    address, writes, name = answer["address"], answer["access"] == 2, signal.Signals(number).name
     verb = {1: "reads", 2: "writes"}.get(answer["access"], "reads or writes")
     near: list[tuple[int, str]] = []
     for operand, (start, place, size, end) in enumerate(answer["spots"] if case else ()):
@@ -121,11 +125,11 @@ def _describe_address(answer: dict[str, Any], case: Case | None) -> str:
         elif start - _NEAR <= address < place:
             near.append((place - address, f"before the start of {_name_operand(case, operand)}"))
     if near:
-        return f"{verb} {min(near)[1]}"
-    if address < 4096:
-        allocates = case and "alloc" in case.function.source
-        return "follows a null pointer" + (" (malloc() returns NULL beyond 1 GiB in the trial)" if allocates else "")
-    return f"{verb} out of bounds"
+        return Fault(at, name, f"{verb} {min(near)[1]} ({name})", number, writes=writes, near=True)
+    if answer["exhausted"] and min(address, (1 << 64) - address) < _FROM_NULL:
+        return Fault(at, "allocation", "uses the NULL of malloc(), which gives no more than 1 GiB in a trial", number)
+    what = "follows a null pointer" if address < 4096 else f"{verb} out of bounds"
+    return Fault(at, name, f"{what} ({name})", number, writes=writes)
 
 
 def _spell_distance(count: int) -> str:
@@ -166,10 +170,23 @@ def warning_text(faults: Sequence[tuple[Fault, Case]], *, sandbox: bool = False)
     )
     if sandbox:
         return f"{text} In the sandbox, such a call raises an exception."
-    names = dict.fromkeys(_RAISES.get(fault.kind, "CellCrashed") for fault, _ in faults if fault.kind != "endless")
-    ends = [f"raises {' or '.join(names)}"] if names else []
-    ends += ["runs until you press Stop"] if any(fault.kind == "endless" for fault, _ in faults) else []
-    return f"{text} Such a call {' or '.join(ends)}."
+    return f"{text} Such a call {' or '.join(dict.fromkeys(_describe_ends(faults)))}."
+
+
+def _describe_ends(faults: Sequence[tuple[Fault, Case]]) -> Iterator[str]:
+    """Describe how a call of the bound function ends after each of the faults."""
+    names = dict.fromkeys(
+        _RAISES.get(f.kind, "CellCrashed") for f, _ in faults if f.kind not in ("endless", "allocation") and not f.near
+    )
+    if names:
+        yield f"raises {' or '.join(names)}"
+    for fault, _ in faults:
+        if fault.kind == "endless":
+            yield "runs until you press Stop"
+        elif fault.kind == "allocation" and "CellCrashed" not in names:
+            yield "raises CellCrashed if there is too little memory"
+        elif fault.near:
+            yield f"may {'write' if fault.writes else 'read'} memory outside its array"
 
 
 def quote_output(data: bytes, total: int) -> str:

@@ -13,10 +13,20 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import runtime, store
-from ..model import CellCrashed, CellFunction, Comfort, CompiledCell, CompileError, Diagnostic, ObjectCode, Options
+from ..model import (
+    UNTRIED,
+    CellCrashed,
+    CellFunction,
+    Comfort,
+    CompiledCell,
+    CompileError,
+    Diagnostic,
+    ObjectCode,
+    Options,
+)
 from . import guard_process
 from .messages import (
     CLEAN,
@@ -32,16 +42,19 @@ from .messages import (
 from .sanitize import run_sanitized
 from .trial_inputs import Case, list_cases, split_case, suggest_cases
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 _NO_HELPER = "no other process can run it first"
 _NOTHING = f"Nothing was bound. {REMEDY}."
 #: Seconds for opening the library, with its constructors.
 OPENING = 10.0
 #: Seconds after which the remaining functions are bound untried.  Time spent in endless calls does not count.
 BUDGET = 3.0
-#: Seconds for a first value while other functions wait, and for each value after an endless one.
-GLANCE = 0.1
-#: Endless values after which no further one is tried.
-MOST_HUNG = 2
+#: Seconds for a first value while other functions wait, and for each value after two endless ones.
+GLANCE, TRY = 0.1, 0.05
+#: Seconds that the endless calls of a function, and of all functions, may take before no other values are searched.
+ENDLESS, ENDLESS_IN_ALL = 1.0, 5.0
 #: Arguments of the build that finds a line: no optimisation, frame pointers, one clone of each loop.
 DEBUG = ("-g", "-O0", "-fno-omit-frame-pointer", "-fno-inline", "-D__UFM_ONE_TARGET")
 #: Elements of an edge case that a note names, and processes that the search for a working value may cost.
@@ -49,6 +62,8 @@ _MOST_NAMED = 2
 _MOST_DEATHS = 20
 #: Deaths that one at the memory limit counts for: filling a gigabyte takes long.
 _MEMORY_DEATHS = 6
+#: Faults that show only that a function needs more than a trial has.  A call of it is contained, and Stop ends it.
+_LIMITS = frozenset(("endless", "allocation"))
 #: A function that calls one of these is not tried.
 _UNTRIED = frozenset(
     "fopen open creat remove unlink rename mkdir rmdir system popen fork vfork execl execv execve kill sleep usleep "
@@ -75,11 +90,16 @@ def begin() -> None:
 def untried(options: Options) -> str:
     """Return the note on code that is bound without a trial."""
     why = "this system cannot fork a process" if options.guard else "--no-guard"
-    return f"not tried first ({why}): a crash may {'end the sandbox' if options.sandbox else 'end or corrupt Python'}."
+    return f"{UNTRIED} ({why}): a crash may {'end the sandbox' if options.sandbox else 'end or corrupt Python'}."
 
 
 def try_out(
-    cell: CompiledCell, *, again: Again | None = None, sanitize: bool = False, lenient: bool = False
+    cell: CompiledCell,
+    *,
+    again: Again | None = None,
+    sanitize: bool = False,
+    lenient: bool = False,
+    data: Callable[[CellFunction], Sequence[NDArray[Any]]] | None = None,
 ) -> tuple[CompiledCell, str]:
     """Run every loop of ``cell`` in the helper process.
 
@@ -93,6 +113,8 @@ def try_out(
         Run a build with sanitizers afterwards.  Needs ``again``.
     lenient : bool
         An out-of-bounds write on edge values is only a note: for code that always runs in a sandbox.
+    data : callable
+        Gives the user's arrays for a function, elements along the first axis; none if they do not fit.
 
     Returns
     -------
@@ -109,9 +131,13 @@ def try_out(
     if not object_code.code:  # it is for a device alone
         return cell, ""
     if object_code.module and not may_run_twice(object_code.source):
-        note = "not tried first: a trial would run the cell's own statements twice."
+        note = f"{UNTRIED}: a trial would run the cell's own statements twice."
         return cell.noted(note), ""
-    subjects = [_Subject(code) for code in cell.report_data.functions if _may_run(code, object_code)]
+    subjects = [
+        _Subject(code, data=tuple(data(code)) if data else ())
+        for code in cell.report_data.functions
+        if _may_run(code, object_code)
+    ]
     trial = _Trial(object_code, {subject.function.name: subject for subject in subjects}, lenient)
     try:
         trial.run()
@@ -143,6 +169,8 @@ class _Subject:
 
     Attributes
     ----------
+    data : tuple of ndarray
+        The user's values for its inputs, if there are any.
     refusal : tuple of Fault and Case, or None
         Why it must not be bound.
     faults : list
@@ -151,6 +179,8 @@ class _Subject:
         The ordinary cases on which it worked.
     hung : int
         Number of calls that did not return.
+    lost : float
+        Seconds that they took.
     usual : bool
         The common values were enough to judge it.
     untried : str
@@ -158,18 +188,27 @@ class _Subject:
     """
 
     function: CellFunction
+    data: tuple[NDArray[Any], ...] = ()
     refusal: tuple[Fault, Case] | None = None
     faults: list[tuple[Fault, Case]] = field(default_factory=list)
     worked: list[Case] = field(default_factory=list)
     hung: int = 0
+    lost: float = 0.0
     usual: bool = True
     untried: str = ""
 
+    def excuse(self) -> None:
+        """Bind a function untried if all that it lacked on every value was time or memory."""
+        if self.refusal and all(fault.kind in _LIMITS for fault, _ in self.faults):
+            fault, case = self.refusal
+            self.untried, self.refusal, self.faults = f"{case.call()} {fault.what}", None, []
+
     def time_limit(self, case: Case) -> float:
-        """Seconds that a case may take.  All cases of a function that never return cost at most one second."""
-        if case.kind != "ordinary" or self.hung == 1:
-            return case.seconds if self.hung < 2 else min(case.seconds, GLANCE)
-        return min(case.seconds, GLANCE) if self.hung or not self.worked else case.seconds
+        """Seconds that a case may take."""
+        if self.hung > 1:
+            return min(case.seconds, TRY)
+        glance = case.kind == "ordinary" and not (self.hung or self.worked)
+        return min(case.seconds, GLANCE) if glance else case.seconds
 
 
 @dataclass(eq=False)
@@ -186,9 +225,12 @@ class _Trial:
 
     def run(self) -> None:
         """Run the cases of all functions, then more values for the functions that failed on ordinary ones."""
-        doubtful = self.run_cases([case for s in self.subjects.values() for case in list_cases(s.function)])
+        doubtful = self.run_cases([case for s in self.subjects.values() for case in list_cases(s.function, s.data)])
         for subject, case, fault, left in doubtful:
             if fault.kind == "endless":
+                if sum(s.lost for s in self.subjects.values()) > ENDLESS_IN_ALL:
+                    subject.refusal = fault, case
+                    continue
                 alone = split_case(case)[0]
                 again, _ = self.send([alone])
                 if again is None:  # it only takes its time
@@ -200,6 +242,8 @@ class _Trial:
                     self.record(subject, alone, again)
             if not subject.untried:
                 self.search_values(subject, case, fault)
+        for subject in self.subjects.values():
+            subject.excuse()
 
     def run_cases(self, cases: Sequence[Case]) -> list[tuple[_Subject, Case, Fault, list[Case]]]:
         """Run cases; return those that failed on ordinary values, with the fault and the function's remaining cases."""
@@ -233,9 +277,12 @@ class _Trial:
             return
         if case.kind != "huge" or fault.kind != "endless":  # to count to the largest number takes its time
             subject.faults.append((fault, case))
+        kind = case.kind
         # Of the members of a structure, state that another call wrote, no edge is what a program would begin with.
-        lenient = self.lenient or any(subject.function.records)
-        if fault.writes and case.kind != "empty" and not (lenient and case.kind != "ordinary"):
+        lenient = (self.lenient or any(case.function.records)) and kind != "ordinary"
+        lenient = lenient or kind == "empty" or case.is_outside()
+        lenient = lenient or (kind == "huge" and case.function.allocates)  # such a size overflows
+        if fault.writes and not lenient:
             subject.refusal = fault, case
 
     def search_values(self, subject: _Subject, first: Case, whole: Fault) -> None:
@@ -264,13 +311,15 @@ class _Trial:
     def run_singly(self, subject: _Subject, cases: Sequence[Case], *, deaths: int) -> None:
         """Run cases of one element until so many processes have died; a third of that if some cases worked."""
         waiting, count, before = list(cases), 0, len(subject.worked)
-        while waiting and not (subject.refusal or subject.untried) and subject.hung <= MOST_HUNG + 1:
+        # A function that has worked gets some more time.
+        end = max(ENDLESS, subject.lost + 2 * TRY) if subject.worked else ENDLESS
+        while waiting and not (subject.refusal or subject.untried) and subject.lost < end:
             fault, _ = self.send(waiting)
             if fault is None:
                 break
             self.record(subject, waiting[fault.case], fault)
             del waiting[: fault.case + 1]
-            count += _MEMORY_DEATHS if fault.kind == "memory" else 1
+            count += {"memory": _MEMORY_DEATHS, "endless": 0}.get(fault.kind, 1)
             if count >= (max(deaths // 3, _MOST_NAMED) if len(subject.worked) > before + 2 else deaths):
                 break
 
@@ -288,6 +337,10 @@ class _Trial:
                 subject.untried = f"it {fault.what}, which must not happen in a trial"
             if fault.case < 0:  # a constructor of the library: nothing in it can be tried
                 return None, len(cases)
+        elif fault is not None and fault.case < 0 and fault.kind == "endless" and self.object_code.module:
+            for subject in self.subjects.values():  # to import it takes its time, as with %%cython
+                subject.untried = f"the cell's own statements were still running after {OPENING:g} s"
+            return None, len(cases)
         elif fault is not None and fault.case < 0:
             what = f"{self.object_code.name} {fault.what} while it loads, before any function is called."
             raise CellCrashed(what, remedy=_NOTHING)
@@ -297,7 +350,9 @@ class _Trial:
             self.subjects[case.function.name].worked.append(case)
         if fault is not None:
             subject = self.subjects[cases[fault.case].function.name]
-            subject.hung += fault.kind == "endless"
+            if fault.kind == "endless":
+                subject.hung += 1
+                subject.lost += limits[fault.case]
         if fault is None or fault.kind != "endless":
             self.spent += answer["seconds"]
         return fault, ran
@@ -387,10 +442,10 @@ def _with_notes(cell: CompiledCell, trial: _Trial) -> CompiledCell:
         functions.append(code)
     more = trial.notes
     if trial.refused:
-        more.append(f"not tried first: {trial.refused}.")
+        more.append(f"{UNTRIED}: {trial.refused}.")
     late = [name for name, s in trial.subjects.items() if not (s.worked or s.faults or s.refusal or s.untried)]
     if late:
-        more.append(f"not tried first, because the trial's time was up: {', '.join(late[:5])}, ...")
+        more.append(f"{UNTRIED}, because the trial's time was up: {', '.join(late[:5])}, ...")
     return replace(cell, report_data=replace(cell.report_data, functions=tuple(functions))).noted(*more)
 
 

@@ -5,6 +5,7 @@ The text suggests numbers that it compares a parameter with, numbers between the
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import re
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import runtime
-from ..model import TYPES, CellFunction, LoopCode, core_size
+from ..model import TYPES, CellFunction, LoopCode, OperandUse, core_size
 
 #: Ordinary values must work; edge values may have no answer; huge ones may take for ever; "empty" has no core.
 Kind = Literal["ordinary", "edge", "huge", "empty"]
@@ -44,7 +45,62 @@ _SHARES = (0.5, 0.25, 0.75)
 #: Most constants that are suggested without a comparison.
 _MOST_CONSTANTS = 6
 
+#: Bytes of the user's arrays that are sent to a trial.
+_MOST_BYTES = 1 << 25
+_NO_USE = OperandUse()
+#: Elements of an array that a message shows.
+_MOST_SHOWN = 8
+
+#: One element of each input of an element-wise loop; a number or a `Series` for each input of a generalized one.
 Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Series:
+    """The elements of an array: rising numbers, or indices.
+
+    Attributes
+    ----------
+    first, last : number
+        Of integers, only ``first`` counts: they rise by one.
+    use : OperandUse
+        Of indices.
+    turn : int
+        Which order indices have: rising, falling, or one off.
+    """
+
+    first: Any = 0
+    last: Any = 0
+    use: OperandUse = _NO_USE
+    turn: int = 0
+
+    def values(self, items: int, sizes: dict[str, int]) -> NDArray[Any]:
+        """The elements of an array of so many, by core dimensions."""
+        if not self.use.below:
+            return _rising(self.first, self.last, items)
+        count = np.arange(items)
+        span = max(self.use.stop(sizes) - self.use.low, 1)
+        if self.use.rising:
+            return self.use.low + count * span // max(items, 1)
+        return self.use.low + (count % span, span - 1 - count % span, (count + 1) % span)[self.turn % 3]
+
+
+@functools.lru_cache(256)
+def _rising(first: Any, last: Any, items: int) -> NDArray[Any]:
+    if isinstance(first, int):
+        return first + np.arange(items) % 100
+    return np.linspace(first, last, items).round(6)
+
+
+@dataclass(frozen=True, eq=False)
+class Elements:
+    """The elements of an array of the user's."""
+
+    array: NDArray[Any]
+
+    def values(self, items: int, sizes: dict[str, int]) -> NDArray[Any]:
+        """All of them."""
+        return self.array.ravel()
 
 
 @dataclass(frozen=True)
@@ -57,7 +113,7 @@ class Case:
     loop : LoopCode
     kind : str
     rows : tuple
-        Element-wise loop: the inputs of each element.  Generalized loop: one row, the values that fill its inputs.
+        Element-wise loop: the inputs of each element.  Generalized loop: one row; a number fills an array.
     sizes : tuple of (str, int)
         Core dimensions.
     at_end : bool
@@ -88,7 +144,7 @@ class Case:
             shape = tuple(_size(d, sizes) for d in cores[k])
             items = math.prod(shape)
             if k < nin:
-                data = _filled([row[k] for row in self.rows], kind, items if self.function.core else 1)
+                data = _filled([self.value(row[k], items) for row in self.rows], kind)
             else:
                 data = _BEFORE * (kind.itemsize * items * count)
             operands.append((data, self.at_end))
@@ -103,25 +159,52 @@ class Case:
             "seconds": seconds,
         }
 
+    def value(self, value: Any, items: int) -> Any:
+        """The elements of an operand: an array of so many, or one number."""
+        if isinstance(value, Series | Elements):
+            return value.values(items, dict(self.sizes))
+        return [value] * items if self.function.core else value
+
+    def is_outside(self) -> bool:
+        """Whether an index of one of the arrays lies outside of it, which is no fault of the function."""
+        sizes = dict(self.sizes)
+        for value, use in zip(self.rows[0], self.function.uses, strict=False):
+            if use.below and self.function.core:
+                stop = use.stop(sizes)
+                numbers = np.asarray(use.low if isinstance(value, Series) else getattr(value, "array", value))
+                if not ((use.low <= numbers) & (numbers < stop)).all():
+                    return True
+        return False
+
     def call(self, row: int = 0) -> str:
-        """Spell the call as a user would type it: ``f(1, 0)``, ``f(a, b) with n=0``."""
-        names = self.function.parameters
-        if not self.function.core:
-            return f"{self.function.name}({', '.join(_typed(v) for v in self.rows[row])})"
-        arguments = [
-            name if core else _typed(value)
-            for name, core, value in zip(names, self.function.cores, self.rows[0], strict=False)
-        ]
-        sizes = ", ".join(f"{name}={size}" for name, size in self.sizes if not name.isdecimal())
-        values = [value for value, core in zip(self.rows[0], self.function.cores, strict=False) if core]
-        filled = f"arrays filled with {_typed(values[0])}" if values and self.kind != "empty" else ""
-        return f"{self.function.name}({', '.join(arguments)}) with {', '.join(filter(None, (sizes, filled)))}".strip()
+        """Spell the call as a user would type it: ``f(1, 0)``, ``f(a, b) with n=2, a=[0.1, 0.9], b filled with 1``."""
+        function, sizes = self.function, dict(self.sizes)
+        if not function.core:
+            return f"{function.name}({', '.join(_typed(v) for v in self.rows[row])})"
+        arguments, arrays, filled = [], [], dict[str, list[str]]()
+        for name, core, value in zip(function.parameters, function.cores, self.rows[0], strict=False):
+            items = math.prod(_size(d, sizes) for d in core)
+            elements = value.values(items, sizes).tolist() if isinstance(value, Series | Elements) else []
+            shown = [_typed(v) for v in elements[:_MOST_SHOWN]]
+            arguments.append(name if core else shown[0] if shown else _typed(value))
+            if core and shown:
+                arrays.append(f"{name}=[{', '.join([*shown, *['...'] * (items > _MOST_SHOWN)])}]")
+            elif core:
+                filled.setdefault(_typed(value), []).append(name)
+        everything = not arrays and len(filled) == 1
+        arrays += [f"{'arrays' if everything else ' and '.join(names)} filled with {v}" for v, names in filled.items()]
+        words = [f"{name}={size}" for name, size in self.sizes if not name.isdecimal()]
+        words += [] if self.kind == "empty" else arrays
+        return f"{function.name}({', '.join(arguments)}) with {', '.join(words)}".strip()
 
 
-def list_cases(code: CellFunction) -> Iterator[Case]:
-    """Yield every case of every loop of a ufunc."""
+def list_cases(code: CellFunction, data: Sequence[NDArray[Any]] = ()) -> Iterator[Case]:
+    """Yield every case of every loop of a ufunc; with ``data`` it must work on these, and on other values if it can."""
     for loop in code.loops:
-        yield from _generalized(code, loop) if code.core else _elementwise(code, loop)
+        own = list(_data_cases(code, loop, data)) if data else []
+        yield from own
+        for case in _generalized(code, loop) if code.core else _elementwise(code, loop):
+            yield replace(case, kind="edge") if own and case.kind == "ordinary" else case
 
 
 def split_case(case: Case) -> list[Case]:
@@ -134,12 +217,17 @@ def suggest_cases(case: Case, text: str) -> list[Case]:
 
     ``text`` is the cell's, for functions that contain no number.
     """
-    first = split_case(case)[0]
-    rows = list(_palette_rows(case.function, case.loop, text)) or [first.rows[0]]
+    first, code = split_case(case)[0], case.function
+    rows = list(_palette_rows(code, case.loop, text)) or [first.rows[0]]
     cases = [first]
-    if case.function.core:
-        rows = rows[:_MOST_SUGGESTED]
-        cases += [replace(first, sizes=sizes, rows=(rows[0],)) for sizes in _palette_sizes(case.function)]
+    if code.core:
+        uses = _uses(code)
+        indexed = [
+            tuple(Series(use=u, turn=n) if u.below else v for u, v in zip(uses, row, strict=True))
+            for n, row in enumerate(rows)
+        ]
+        rows = [*_array_rows(_kinds(code, case.loop), code.cores, uses), *indexed][:_MOST_SUGGESTED]
+        cases += [replace(first, sizes=sizes, rows=(rows[0],)) for sizes in _palette_sizes(code)]
     cases += [replace(first, rows=(row,)) for row in rows]
     return list({repr((c.rows, c.sizes)): c for c in cases}.values())
 
@@ -152,7 +240,7 @@ def _elementwise(code: CellFunction, loop: LoopCode) -> Iterator[Case]:
     if not kinds:
         yield Case(code, loop, "ordinary", ((),) * 3)
         return
-    ordinary = _ordinary_rows(kinds)
+    ordinary = tuple(_in_range(row, _uses(code)) for row in _ordinary_rows(kinds))
     huge = _rows([_huge(n) for n in _numbers(code, loop)], ordinary[1])
     edges = _rows([_edges(k) for k in kinds], ordinary[1])
     if not code.cautious:
@@ -160,15 +248,13 @@ def _elementwise(code: CellFunction, loop: LoopCode) -> Iterator[Case]:
         yield Case(code, loop, "ordinary", ordinary[:1], at_end=False)
         yield Case(code, loop, "edge", (*edges, *huge)[:_MOST_ROWS])
         return
-    # A number that counts or chooses must work for 1.  A function that may loop runs one element at a time: the
-    # endless one is known then.
-    ones = tuple(
-        tuple(1 if kind in "iu" else value for kind, value in zip(kinds, row, strict=True)) for row in ordinary
-    )
-    for row in tuple(dict.fromkeys(ones))[:4]:
+    # A function that may loop runs one element at a time: the endless one is known then.
+    usual, others = _counting_rows(kinds, ordinary)
+    usual = tuple(dict.fromkeys(_in_range(row, _uses(code)) for row in usual))
+    for row in usual:
         yield Case(code, loop, "ordinary", (row,))
-    yield Case(code, loop, "ordinary", ones[:1], at_end=False)
-    for row in (*edges, *(row for row in ordinary if row not in ones))[:_MOST_ROWS]:
+    yield Case(code, loop, "ordinary", usual[:1], at_end=False)
+    for row in (*edges, *others, *(row for row in ordinary if row not in usual))[:_MOST_ROWS]:
         yield Case(code, loop, "edge", (row,))
     for row in huge[: len(_huge(_numbers(code, loop)[0]))]:
         yield Case(code, loop, "huge", (row,))
@@ -180,27 +266,118 @@ def _generalized(code: CellFunction, loop: LoopCode) -> Iterator[Case]:
     names = [d for d in dict.fromkeys(d for core in cores for d in core) if d.isidentifier()]
     usual = tuple((name, 5 + n) for n, name in enumerate(names))
     rows = _ordinary_rows(kinds)
-    # A scalar operand of an array function counts or chooses: it must work for 1.
-    alone = [kind in "iu" and not core for kind, core in zip(kinds, cores, strict=False)]
-    ones = [tuple(1 if a else value for a, value in zip(alone, row, strict=True)) for row in rows[:3]]
-    for n, row in enumerate(ones):
+    arrays = _array_rows(kinds, cores, _uses(code))
+    for n, row in enumerate(arrays):
         yield Case(code, loop, "ordinary", (row,), usual, at_end=n != 1)
-    ordinary = ones[0]
+    ordinary = arrays[0]
     if names:
-        yield Case(code, loop, "ordinary", (ordinary,), tuple((name, 1) for name in names))
+        searched = any(use.rising for use in code.uses)  # one element has no neighbour
+        yield Case(code, loop, "edge" if searched else "ordinary", (ordinary,), tuple((name, 1) for name in names))
         yield Case(code, loop, "empty", (ordinary,), tuple((name, 0) for name in names))
-    # One value fills all arrays; scalar operands deserve more rows.
+    # A value fills an array; scalar operands deserve more rows.
     scalar = any(not core for core in cores[: code.nin])
     edges = _rows([_edges(k) for k in kinds], ordinary)[: 24 if scalar else 4]
-    for row in (*edges, *rows[1 : 4 if scalar else 1]):
+    for row in (*edges[:1], *_in_order((*edges[1:], *rows[1 : 4 if scalar else 1]), ordinary, code.uses)):
         yield Case(code, loop, "edge", (row,), usual)
-    for row in _rows([_huge(n) for n in _numbers(code, loop)], ordinary)[: 12 if scalar else 2]:
+    huge = _rows([_huge(n) for n in _numbers(code, loop)], ordinary)[: 12 if scalar else 2]
+    for row in _in_order(huge, ordinary, code.uses):
         yield Case(code, loop, "huge", (row,), usual)
+
+
+def _data_cases(code: CellFunction, loop: LoopCode, data: Sequence[NDArray[Any]]) -> Iterator[Case]:
+    """Yield the first, the middle and the last element of the user's arrays, for a loop of their types."""
+    dtypes = runtime.operand_dtypes(code.function_code, code.loops.index(loop))
+    if not all(np.can_cast(array.dtype, kind, "same_kind") for array, kind in zip(data, dtypes, strict=False)):
+        return
+    rows = sorted({0, len(data[0]) // 2, len(data[0]) - 1})
+    if not code.core:
+        yield Case(code, loop, "ordinary", tuple(zip(*(array[rows].tolist() for array in data), strict=True)))
+        return
+    pairs = {
+        pair for array, core in zip(data, code.cores, strict=False) for pair in zip(core, array.shape[1:], strict=True)
+    }
+    sizes = tuple(sorted((name, size) for name, size in pairs if name.isidentifier()))
+    if len(dict(sizes)) < len(sizes) or sum(array[0].nbytes for array in data) > _MOST_BYTES:
+        return
+    for row in rows:
+        values = (
+            Elements(array[row]) if core else array[row].item() for array, core in zip(data, code.cores, strict=False)
+        )
+        yield Case(code, loop, "ordinary", (tuple(values),), sizes)
+
+
+def _uses(code: CellFunction) -> tuple[OperandUse, ...]:
+    return code.uses or (_NO_USE,) * code.nin
+
+
+def _in_order(rows: Sequence[Row], ordinary: Row, uses: Sequence[OperandUse]) -> list[Row]:
+    """Rows with rising numbers where those must rise: that equal ones fail is known after the first row."""
+    rising = [use.rising and not use.below for use in uses] or [False] * len(ordinary)
+    changed = [tuple(o if r else v for r, o, v in zip(rising, ordinary, row, strict=True)) for row in rows]
+    return list({repr(row): row for row in changed}.values())
+
+
+def _in_range(row: Row, uses: Sequence[OperandUse]) -> Row:
+    """The row with indices of tables inside of these."""
+    return tuple(min(max(v, u.low), u.stop({}) - 1) if u.below else v for v, u in zip(row, uses, strict=True))
+
+
+def _array_rows(kinds: Sequence[str], cores: Sequence[Sequence[str]], uses: Sequence[OperandUse]) -> tuple[Row, ...]:
+    """Three ordinary rows of a generalized loop: numbers in (0, 1), larger ones, equal ones.
+
+    Arrays rise, as what is searched must; indices are those of the arrays that they are used for, in other orders.
+    """
+    rows = _ordinary_rows(kinds)
+    return tuple(tuple(_array_value(n, k, rows[n][k], kinds, cores, uses) for k in range(len(kinds))) for n in range(3))
+
+
+def _array_value(
+    n: int, k: int, value: Any, kinds: Sequence[str], cores: Sequence[Sequence[str]], uses: Sequence[OperandUse]
+) -> Any:
+    """The value of input ``k`` in row ``n``; ``value`` is that of an element-wise loop."""
+    kind, use = kinds[k], uses[k]
+    if use.below:
+        return Series(use=use, turn=n)
+    if use.within >= 0 and not uses[use.within].below:
+        low, high = _ends(n, use.within, kinds[use.within])
+        return int(low) + 1 if kind in "iu" else Series((3 * low + high) / 4, (low + 3 * high) / 4)
+    if not cores[k]:  # it counts or chooses: it must work for 1
+        return 1 if kind in "iu" else value
+    if kind == "b" or (n == 2 and not use.rising):
+        return value
+    return Series(*_ends(n, k, kind))
+
+
+def _ends(n: int, k: int, kind: str) -> tuple[float, float]:
+    """The first and the last element of input ``k`` in row ``n``, if it rises."""
+    if kind in "iu":
+        return 1 + n + k, 5 + n + k
+    return (0.1, 0.9 - 0.05 * (k % 8)) if n == 0 else (float(n + k), n + k + 2.0)
 
 
 def _ordinary_rows(kinds: Sequence[str]) -> tuple[Row, ...]:
     values = [ORDINARY[kind][:5] for kind in kinds]
     return tuple(tuple(v[(n + 2 * k) % len(v)] for k, v in enumerate(values)) for n in range(8))
+
+
+def _counting_rows(kinds: Sequence[str], ordinary: Sequence[Row]) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
+    """Rows for a function whose integers may count or choose: those that must work, and others.
+
+    A lone integer is 1.  Several are small, distinct and falling: to count to a power of 1, or in base 1, never ends,
+    and neither do many loops for equal numbers.
+    """
+    count = sum(kind in "iu" for kind in kinds)
+
+    def row(n: int, integers: Sequence[int]) -> Row:
+        own = iter(integers)
+        return tuple(next(own) if kind in "iu" else value for kind, value in zip(kinds, ordinary[n], strict=True))
+
+    ones = tuple(dict.fromkeys(row(n, [1] * count) for n in range(len(ordinary))))[:4]
+    if count < 2:
+        return ones, ()
+    falling = range(count + 1, 1, -1)
+    usual = tuple(dict.fromkeys(row(n, falling) for n in range(len(ordinary))))[:4]
+    return usual, (row(0, falling[::-1]), *ones[:1])
 
 
 def _rows(special: Sequence[Sequence[Any]], usual: Row) -> tuple[Row, ...]:
@@ -213,7 +390,7 @@ def _rows(special: Sequence[Sequence[Any]], usual: Row) -> tuple[Row, ...]:
 
 
 def _palette_rows(code: CellFunction, loop: LoopCode, text: str) -> Iterator[Row]:
-    """Yield rows of suggested and common values: equal in all inputs, rising, falling."""
+    """Yield rows of suggested and common values: rising, falling, equal in all inputs."""
     kinds = _kinds(code, loop)
     names = (*code.parameters, *[""] * len(kinds))
     columns = []
@@ -221,7 +398,7 @@ def _palette_rows(code: CellFunction, loop: LoopCode, text: str) -> Iterator[Row
         own = suggest_values(code.source, name, kind) or suggest_values(text, name, kind)
         columns.append(tuple(dict.fromkeys((*own[:_MOST_SUGGESTED], *ORDINARY[kind]))))
     for n in range(max(map(len, columns), default=0)):
-        for shift in (0, 1, -1) if len(columns) > 1 else (0,):
+        for shift in (1, -1, 0) if len(columns) > 1 else (0,):
             yield tuple(column[(n + shift * k) % len(column)] for k, column in enumerate(columns))
 
 
@@ -293,14 +470,17 @@ def _size(dimension: str, sizes: dict[str, int]) -> int:
     return max(core_size(dimension, sizes), 0)
 
 
-def _filled(values: Sequence[Any], kind: np.dtype[Any], items: int) -> bytes:
+def _filled(values: Sequence[Any], kind: np.dtype[Any]) -> bytes:
+    """Numbers or arrays of them, as they lie in memory."""
     if kind.names:
-        records = np.zeros(len(values), kind)
-        _fill(records, np.array(values))
-        return np.repeat(records, items).tobytes()
+        numbers = np.ravel(np.array(values))
+        records = np.zeros(len(numbers), kind)
+        _fill(records, numbers)
+        return records.tobytes()
     with np.errstate(all="ignore"):
-        row: NDArray[Any] = np.array(values).astype(kind) if kind.kind not in "iu" else np.array(values, dtype=kind)
-    return np.repeat(row, items).tobytes()
+        whole = kind.kind in "iu" and not isinstance(values[0], np.ndarray)  # a number that does not fit is a mistake
+        row: NDArray[Any] = np.array(values, dtype=kind) if whole else np.array(values).astype(kind)
+    return row.tobytes()
 
 
 def _fill(records: NDArray[Any], values: NDArray[Any]) -> None:

@@ -9,6 +9,7 @@
 `memory_roots`    whose memory an expression leads to; nodes of Python's own that only calculate
 `nodes`           statements and expressions, with C types and places; symbols; functions; walks over them
 `types`           C's types, their conversions, constants and ranges
+`value_uses`      parameters that are indices of arrays, arrays that are searched in rising order
 ================  ===================================================================================
 
 What the IR cannot say is an `OpaqueExpression` or an `OpaqueStatement` with a reason, the symbols that it may read and
@@ -35,7 +36,7 @@ from .math_functions import (
     math_function as math_function,
     vector_functions as vector_functions,
 )
-from .memory_roots import place_roots as place_roots
+from .memory_roots import ALLOCATE as ALLOCATE, place_roots as place_roots
 from .nodes import (
     NOWHERE as NOWHERE,
     AddressOf as AddressOf,
@@ -116,3 +117,4 @@ from .types import (
     type_fault as type_fault,
     usual as usual,
 )
+from .value_uses import find_value_uses as find_value_uses

@@ -179,32 +179,32 @@ def _range(call: FunctionCall) -> tuple[Symbol, Symbol] | None:
     return None
 
 
-def _shifted(e: Expression) -> tuple[Symbol | None, int]:
+def split_shift(e: Expression) -> tuple[Symbol | None, int]:
     """The variable and the number that ``i``, ``i + 1`` or ``(long) n - 1`` is the sum of."""
     e = bare(e)
     match e:
         case Name(symbol=symbol):
             return symbol, 0
         case Binary(op="+" | "-", left=left, right=right):
-            variable, number = _shifted(left)
+            variable, number = split_shift(left)
             shift = integer(right)
             if variable is not None and shift is not None:
                 return variable, number + (shift if e.op == "+" else -shift)
             if e.op == "+" and (shift := integer(left)) is not None:
-                variable, number = _shifted(right)
+                variable, number = split_shift(right)
                 return variable, number + shift
     return None, 0
 
 
 def _length(index: Expression, loops: Sequence[CountedFor]) -> Symbol | None:
     """The variable that an index stays below, in the loop that counts it."""
-    counter, shift = _shifted(index)
+    counter, shift = split_shift(index)
     if counter is None:
         return None
     loop = next((loop for loop in reversed(loops) if loop.counter is counter), None)
     if loop is None or loop.step < 0:
         return None
     first = integer(loop.start)
-    end, beyond = _shifted(loop.stop)
+    end, beyond = split_shift(loop.stop)
     beyond += loop.inclusive
     return end if first is not None and first + shift >= 0 >= beyond + shift else None

@@ -37,8 +37,8 @@ class Root(NamedTuple):
 
 
 _UNKNOWN = Root()
-#: Functions that give new memory.
-_ALLOCATE = frozenset(("malloc", "calloc", "alloca", "PyMem_Malloc", "PyMem_Calloc"))
+#: Functions that allocate memory.
+ALLOCATE = frozenset(("malloc", "calloc", "alloca", "PyMem_Malloc", "PyMem_Calloc"))
 
 
 def pointee_roots(value: Expression) -> Iterator[Root]:
@@ -48,7 +48,7 @@ def pointee_roots(value: Expression) -> Iterator[Root]:
             yield Root(symbol, symbol.type.length is None)
         case Constant() | StringLiteral() | Current():
             return
-        case FunctionCall(name=name) if name in _ALLOCATE:
+        case FunctionCall(name=name) if name in ALLOCATE:
             return
         case FunctionCall(arguments=arguments):  # perhaps that of an argument
             yield _UNKNOWN

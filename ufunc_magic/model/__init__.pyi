@@ -55,7 +55,12 @@ from .options import (
     suited as suited,
     with_options as with_options,
 )
-from .report_data import CellFunction as CellFunction, CompiledCell as CompiledCell, ReportData as ReportData
+from .report_data import (
+    UNTRIED as UNTRIED,
+    CellFunction as CellFunction,
+    CompiledCell as CompiledCell,
+    ReportData as ReportData,
+)
 from .signature import (
     MAX_OPERANDS as MAX_OPERANDS,
     RECORD as RECORD,
@@ -64,13 +69,16 @@ from .signature import (
     ConstReferenceParameter as ConstReferenceParameter,
     ContainerParameter as ContainerParameter,
     Function as Function,
+    IndexUse as IndexUse,
     Member as Member,
     NumberType as NumberType,
     Operand as Operand,
+    OperandUse as OperandUse,
     Parameter as Parameter,
     ReferenceParameter as ReferenceParameter,
     Signature as Signature,
     Unit as Unit,
+    ValueUse as ValueUse,
     core_size as core_size,
     core_size_text as core_size_text,
     loop_order as loop_order,

@@ -10,6 +10,10 @@ from typing import Any
 from .errors import Diagnostic, TargetError
 from .files_read import FilesRead
 from .object_code import FunctionCode, ObjectCode, check_contract
+from .signature import OperandUse
+
+#: Notes on what was bound without a trial begin so.  They concern the run that compiled a cell.
+UNTRIED = "not tried first"
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,10 @@ class CellFunction(FunctionCode):
     traceless : bool
         A call changes nothing but what its arguments lead to.  Any other function is checked and timed in a copy of the
         process.
+    uses : tuple of OperandUse
+        How it uses the values of its inputs; empty where nothing is known.
+    allocates : bool
+        It calls ``malloc``: the largest numbers may be more bytes than there are, or overflow to few.
     internal : bool
         A cdef function without a ``ufunc:`` comment: it is not bound if its name is already in use.
     """
@@ -58,6 +66,8 @@ class CellFunction(FunctionCode):
     inputs: tuple[tuple[Any, ...], ...] = ()
     marks: str = ""
     traceless: bool = False
+    uses: tuple[OperandUse, ...] = ()
+    allocates: bool = False
     internal: bool = False
 
     @property
@@ -121,7 +131,9 @@ class ReportData:
 
 
 def _make_tuples(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    uses = tuple(OperandUse(low, tuple(below), *more) for low, below, *more in values["uses"])
+    return {**values, "uses": uses}
 
 
 @dataclass(frozen=True)

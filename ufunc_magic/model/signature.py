@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
@@ -148,6 +148,79 @@ class Member:
     members: tuple[Member, ...] = ()
 
 
+class IndexUse(NamedTuple):
+    """A function uses a value as an index: ``value * scale + shift`` stays below a length.
+
+    Attributes
+    ----------
+    parameter : int
+        Position of the array; with ``axis`` -1 of the integer that is the length; -1 where ``length`` is the length.
+    length : int
+    axis : int
+        So many subscripts come before.
+    scale, shift : int
+    mixed : bool
+        Other terms are added.
+    row : bool
+        The value is multiplied with something that is no constant: it counts rows.
+    flat : bool
+        The array has one subscript, however many dimensions its elements have.
+    """
+
+    parameter: int = -1
+    length: int = 0
+    axis: int = 0
+    scale: int = 1
+    shift: int = 0
+    mixed: bool = False
+    row: bool = False
+    flat: bool = False
+
+
+class ValueUse(NamedTuple):
+    """How a function uses the value of a parameter, or the elements of an array.
+
+    Attributes
+    ----------
+    indexes : tuple of IndexUse
+    rising : bool
+        The elements must be in rising order: they are searched, or differences of neighbours are divisors.
+    within : tuple of int
+        Positions of the arrays whose ends the value lies between.
+    """
+
+    indexes: tuple[IndexUse, ...] = ()
+    rising: bool = False
+    within: tuple[int, ...] = ()
+
+
+_NO_USE = ValueUse()
+
+
+class OperandUse(NamedTuple):
+    """The same of an input of a ufunc.
+
+    Attributes
+    ----------
+    low : int
+        The smallest index.
+    below : tuple of str
+        Indices are below each of these sizes, in terms of core dimensions; empty for what is no index.
+    rising : bool
+    within : int
+        Position of the input whose ends the value lies between, or -1.
+    """
+
+    low: int = 0
+    below: tuple[str, ...] = ()
+    rising: bool = False
+    within: int = -1
+
+    def stop(self, sizes: Mapping[str, int]) -> int:
+        """The number that all indices are below, by core dimensions."""
+        return min((core_size(text, sizes) for text in self.below), default=0)
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One parameter of a C function as it is declared, and how the body uses it.
@@ -175,6 +248,8 @@ class Parameter:
         Of an unsized pointer: the integer parameter that is the number of its elements, where the body shows that.
     aligned : bool
         Its typedef asks for an alignment.
+    use : ValueUse
+        What the body does with the value, or with the elements.
     line : int
         1-based line in the cell.
     """
@@ -188,6 +263,7 @@ class Parameter:
     indexed: bool = False
     length: str = ""
     aligned: bool = False
+    use: ValueUse = _NO_USE
     line: int = 0
 
     @property

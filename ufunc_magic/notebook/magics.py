@@ -359,6 +359,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
                     name=name,
                     first_line=first_line,
                     doing=lambda step: waiting.begin(f"{step} {name}"),
+                    names=self.shell.user_ns if self.shell else {},
                 )
             except UfuncMagicError as error:
                 error.place = CellPlace(name, first_line)
@@ -376,7 +377,9 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
 
         assert self.shell is not None
         hidden, withheld = self.names.describe_hidden(built), self.names.list_withheld(built)
-        if not (options.time or hidden or built.diagnostics or built.notes or options.annotate or options.show):
+        plain = any(function.kind == "plain" for function in built.report_data.functions)  # the report says why
+        shown = options.time or options.annotate or options.show
+        if not (shown or hidden or built.diagnostics or built.notes or plain):
             return None
         result = report(
             built,

@@ -40,6 +40,7 @@ typedef struct {
     uint64_t number, started; /* of the case under way: written by guard/helper/probe_memory.py */
     uint64_t done;            /* 1: every case returned */
     uint64_t signal, address, pc, sp, overflow, memory;
+    uint64_t exhausted; /* the last call of the C library that failed, failed for want of memory */
     uint64_t access;    /* 1 read, 2 write, 0 not known, 3 no access at all: the signal was sent, 4 a system call */
     uint64_t low, high; /* where the library is mapped: written by guard/helper/probe_memory.py */
     uint64_t frames;
@@ -230,6 +231,7 @@ EXPORT int confine(int link)
 
 static void note(int number, siginfo_t *info, void *context)
 {
+    record->exhausted = errno == ENOMEM;
     uintptr_t pc = 0, sp = 0;
 #if defined(__linux__) && defined(__x86_64__)
     const mcontext_t *m = &((ucontext_t *)context)->uc_mcontext;
@@ -321,6 +323,7 @@ EXPORT void limit(double seconds)
     sigaction(SIGALRM, &action, NULL);
     rings = 0, before = seconds > 0 ? waited() : 0, patience = (uint64_t)(seconds * 1e9);
     setitimer(ITIMER_REAL, &timer, NULL);
+    errno = 0;
 }
 
 /* A loop that leaves everything as it is, to call when the way there is tried. */

@@ -15,7 +15,7 @@ from typing import Any
 PAGE = mmap.PAGESIZE
 
 FRAMES = 96
-NAMES = tuple("number started done signal address pc sp overflow memory access low high frames".split())
+NAMES = tuple("number started done signal address pc sp overflow memory exhausted access low high frames".split())
 #: Bytes of the record, and the offset of its words.
 SIZE, WORDS = 1 << 15, PAGE
 

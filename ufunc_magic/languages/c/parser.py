@@ -17,8 +17,17 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from ...ir import FunctionIR, Program, find_effects, find_index_bounds, header_constant, is_pure, loop_lines
-from ...model import BodyFacts, ContainerParameter, Function, Unit
+from ...ir import (
+    FunctionIR,
+    Program,
+    find_effects,
+    find_index_bounds,
+    find_value_uses,
+    header_constant,
+    is_pure,
+    loop_lines,
+)
+from ...model import BodyFacts, ContainerParameter, Function, Unit, ValueUse
 from . import c_text, declarations, intrinsics, line_markers
 from .c_tree import initializer, one_at_a_time, parse_readable, readable, text_of, tree, walk
 from .declarations import CText, Declaration, Mark
@@ -484,11 +493,17 @@ def _add_effects(cell: _Cell, tree: CText) -> tuple[Function, ...]:
         sizes[function.name] += _count_nodes(node)
     functions = []
     everything = zip(
-        cell.drafts, bodies, find_effects(bodies, pure=_is_pure, types=types), find_index_bounds(bodies), strict=True
+        cell.drafts,
+        bodies,
+        find_effects(bodies, pure=_is_pure, types=types),
+        find_index_bounds(bodies),
+        find_value_uses(bodies),
+        strict=True,
     )
-    for (function, node), body, effect, lengths in everything:
+    for (function, node), body, effect, lengths, uses in everything:
         parameters = []
-        for parameter, symbol in zip(function.parameters, body.parameters, strict=True):
+        for parameter, symbol, use in zip(function.parameters, body.parameters, uses, strict=True):
+            parameter = replace(parameter, use=use) if use != ValueUse() else parameter
             if (pointer := effect.pointers.get(symbol)) and (parameter.pointer or parameter.shape):
                 has_length = parameter.shape or isinstance(parameter, ContainerParameter)
                 length = None if has_length else lengths.get(symbol)

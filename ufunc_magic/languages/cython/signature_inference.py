@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ... import cells
-from ...model import Function, Options, Parameter, Signature, SignatureError, Unit, line_mark
+from ...ir import find_value_uses
+from ...model import Function, Options, Parameter, Signature, SignatureError, Unit, ValueUse, line_mark
 from .cython_function import CellText, CyFunction, CythonType
 
 
@@ -53,13 +54,14 @@ def infer(typed: TypedFunction, options: Options) -> Signature | NoUfunc:
                 remedy="Declare its types, with no default values, or remove the comment.",
             )
         return NoUfunc(function, reason)
+    uses = find_value_uses([function.body])[0] if function.body else [ValueUse()] * len(function.parameters)
     described = Function(
         name=function.name,
         returns="void"
         if typed.outputs or function.returns.kind == "void"
         else c_type(function.returns, cplus=typed.cplus),
         parameters=(
-            *(_describe_parameter(typed, position) for position in range(len(function.parameters))),
+            *(replace(_describe_parameter(typed, position), use=use) for position, use in enumerate(uses)),
             *(
                 Parameter(f"out{n}", c_type(t, cplus=typed.cplus), pointer=1, access="write")
                 for n, t in enumerate(typed.outputs, 1)
