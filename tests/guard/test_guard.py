@@ -311,10 +311,14 @@ def test_a_failed_malloc_is_no_stray_write() -> None:
         "long last(int n) { volatile long *t = malloc((n + 2L) * sizeof *t); t[n + 1] = n; return t[n + 1]; }\n"
         "double big(double x) { volatile double *t = calloc(1L << 28, 8); t[1 << 27] = x; return t[1 << 27]; }\n"
         "double clean(double x) { volatile double *t = malloc(1L << 46); if (t) t[5] = 1; return x; }\n"
-        "static volatile double t[4];\nint wild(int i) { volatile char *p = malloc(1L << 50); t[i] = !p; return i; }\n"
+        "static volatile double t[4];\nstatic int fails(void) { return !malloc(1L << 50); }\n"
+        "int wild(int i) { t[i] = fails(); return i; }\n"
+        # The smallest integer is a square of 0 bytes.
+        "double square(int n) {\n  volatile char *t = malloc((size_t)n * n * 8);\n"
+        "  for (long i = 0; i < 8L * n * n; i++) t[i] = 1;\n  return n * (double)n;\n}\n"
     )
-    assert [*built] == ["last", "big", "clean"]
-    assert [built.last(50), built.big(2.0), built.clean(3.0)] == [50, 2.0, 3.0]
+    assert [*built] == ["last", "big", "clean", "square"]
+    assert [built.last(50), built.big(2.0), built.clean(3.0), built.square(3)] == [50, 2.0, 3.0, 9.0]
     notes = "\n".join(built.notes)
     assert "last(2147483647), last(-2147483648): uses the NULL of malloc()" in notes
     assert "big: not tried out, nor timed: big(0.5) uses the NULL of malloc()" in notes

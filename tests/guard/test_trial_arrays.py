@@ -71,6 +71,9 @@ void product(const int *ptr, int n, const int *col, const double *v, int m, cons
 }
 // ufunc: (m),()->()
 int root(const int *parent, int m, int x) { while (parent[x] != x) x = parent[x]; return x; }
+typedef struct { int *to; } Box;
+// ufunc: (n)->(n)
+void hidden(const int *p, int n, int *o) { Box box = {o}; for (int i = 0; i < n; i++) box.to[p[i]] = i; }
 """
 
 
@@ -96,6 +99,7 @@ def test_functions_of_indices_and_of_rising_numbers_are_bound(built: um.Build) -
         "rows": (built.rows([[0, 1], [2, 3]], np.array([1, 1, 0], i4)), [[2, 3], [2, 3], [0, 1]]),
         "product": (built.product(np.array([0, 1, 2], i4), np.array([1, 0], i4), [2, 3], [10, 100]), [200, 30, 0]),
         "root": (built.root(np.array([0, 0, 1], i4), 2), 0),
+        "hidden": (built.hidden(np.array([2, 0, 1], i4)), [1, 2, 0]),
     }
     assert {name: np.array(value).tolist() for name, (value, _) in results.items()} == {
         name: expected for name, (_, expected) in results.items()

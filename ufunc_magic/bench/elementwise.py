@@ -132,7 +132,9 @@ def draw_inputs(request: Request, operands: Operands) -> Arrays:
     if operands.arrays is not None:
         return tuple(operands.arrays)
     exact, budget, clock = request.forms.exact, request.budget, request.budget.clock
-    few = sample_inputs(operands.types, size=POOL, cores=operands.cores, cautious=True, uses=operands.uses)
+    # A function of numbers is screened by its Python form, so that its checks of an index show, too.
+    uses = operands.uses if exact is None or any(operands.cores) else ()
+    few = sample_inputs(operands.types, size=POOL, cores=operands.cores, cautious=True, uses=uses)
     sizes = _choose_core_sizes(request, operands)
     shapes = shape_cores(operands.cores, sizes)
     # How many times as large an element is as those that the domain is searched with.
@@ -170,7 +172,7 @@ def draw_inputs(request: Request, operands: Operands) -> Arrays:
         trials=Trials(
             max(4, min(PROBES, pool // 10)), max(4, max(64, pool) // larger), lambda: clock() < deadline, sizes
         ),
-        uses=operands.uses,
+        uses=uses,
     )
 
 

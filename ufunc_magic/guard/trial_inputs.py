@@ -207,6 +207,17 @@ def list_cases(code: CellFunction, data: Sequence[NDArray[Any]] = ()) -> Iterato
             yield replace(case, kind="edge") if own and case.kind == "ordinary" else case
 
 
+def assume_indices(code: CellFunction) -> CellFunction | None:
+    """The function with integers of arrays as indices of the smallest array; None if no more than known are any."""
+    sizes = tuple(dict.fromkeys(d for core in code.cores for d in core))
+    free = [
+        kind in "iu" and bool(core) and not use.below
+        for kind, core, use in zip(_kinds(code, code.loops[0]), code.cores, _uses(code), strict=False)
+    ]
+    uses = tuple(u._replace(below=sizes) if f else u for f, u in zip(free, _uses(code), strict=True))
+    return replace(code, uses=uses) if any(free) else None
+
+
 def split_case(case: Case) -> list[Case]:
     """Split a case of several elements into cases of one."""
     return [replace(case, rows=(row,)) for row in case.rows]

@@ -52,8 +52,9 @@ _SEARCHES = {"lower_bound": (0, 2), "upper_bound": (0, 2), "binary_search": (0, 
 #: Functions whose result for an integer is that integer.
 _ROUND = frozenset("floor ceil trunc rint round nearbyint lrint lround llrint llround floorf roundf truncf".split())
 _LEAVES = frozenset("abort exit _exit quick_exit longjmp".split())
-#: Limits of the search for the sources of an index, and of the calls that a use travels through.
-_DEEPEST, _MOST_ROUNDS = 12, 4
+#: Limits of the search for the sources of an index, of the calls that a use travels through, of the uses of a
+#: parameter, and of the numbers in an index: larger ones are no distances.
+_DEEPEST, _MOST_STEPS, _MOST_ROUNDS, _MOST_USES, _FARTHEST = 12, 1000, 4, 16, 1 << 20
 
 
 class _Term(NamedTuple):
@@ -102,6 +103,8 @@ class _Body:
     searching: list[_Test] = field(default_factory=list)
     deciding: list[_Test] = field(default_factory=list)
     pairs: list[tuple[Expression, Expression]] = field(default_factory=list)
+    #: Steps that the search for the sources of an index may still take.
+    steps: int = 0
 
     def root(self, e: Expression, depth: int = 0) -> _Root | None:
         """Follow subscripts, sums and local pointers to an array."""
@@ -132,7 +135,8 @@ class _Body:
     def terms(self, e: Expression, term: _Term, passed: frozenset[Symbol] = frozenset()) -> Iterator[_Term]:
         """Find the parameters in an index; ``term`` is what happens to ``e``."""
         e = bare(e)
-        if len(passed) > _DEEPEST:
+        self.steps -= 1
+        if len(passed) > _DEEPEST or self.steps < 0:
             return
         match e:
             case Name(symbol=symbol) if symbol.type.kind != "a":
@@ -241,6 +245,13 @@ class _Use:
     indexes: set[IndexUse] = field(default_factory=set)
     rising: bool = False
     within: set[int] = field(default_factory=set)
+
+    def add(self, index: IndexUse) -> bool:
+        """Add a use as an index; True if it is new."""
+        if index in self.indexes or len(self.indexes) >= _MOST_USES:
+            return False
+        self.indexes.add(index)
+        return True
 
     def value(self, parameter: Symbol, body: _Body) -> ValueUse:
         # An array that the function writes to is sorted by it, not searched.
@@ -374,18 +385,14 @@ def _comparisons(test: Expression) -> Iterator[Binary]:
 
 def _add_index(body: _Body, uses: Sequence[_Use], index: Expression, limit: IndexUse) -> bool:
     """Add that ``index`` stays below a limit; True if that is new."""
-    changed = False
+    changed, body.steps = False, _MOST_STEPS
     for term in body.terms(index, _Term(next(iter(body.positions)), limit.scale, limit.shift, limit.mixed)):
         position = body.positions[term.symbol]
         axis = 0 if term.row and limit.axis == 0 else limit.axis
         use = limit._replace(scale=term.scale, shift=term.shift, mixed=term.mixed, row=term.row, axis=axis)
-        if (
-            (position != limit.parameter or limit.axis >= 0)
-            and use not in uses[position].indexes
-            and len(uses[position].indexes) < 16
-        ):
-            uses[position].indexes.add(use)
-            changed = True
+        itself = position == limit.parameter and limit.axis < 0
+        if not itself and abs(term.shift) < _FARTHEST and term.scale < _FARTHEST:
+            changed |= uses[position].add(use)
     return changed
 
 
@@ -435,9 +442,8 @@ def _add_passed(body: _Body, uses: Sequence[_Use], call: FunctionCall, inner: Se
             limit = _outer_limit(body, call.arguments, index)
             if limit is None:
                 continue
-            if own is not None and limit not in own.indexes and len(own.indexes) < 16:
-                own.indexes.add(limit)
-                changed = True
+            if own is not None:
+                changed |= own.add(limit)
             elif root is None:
                 changed |= _add_index(body, uses, argument, limit)
         if own is not None and use.rising and not own.rising:
