@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import keyword
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -124,7 +125,41 @@ def plan_operands(unit: Unit, *, options: Options, structures: bool = False, pro
         else:
             signatures.append(signature)
             same.append(signature)
+    if structures:
+        taken = named.keys() | {function.name for function in unit.functions}
+        signatures += [s for s in _of_defaults(signatures, unit, options) if s.name not in taken]
     return OperandPlan(tuple(signatures), tuple(plains), faults)
+
+
+def _of_defaults(signatures: Sequence[Signature], unit: Unit, options: Options) -> list[Signature]:
+    """Further ufuncs of functions with default arguments: ``f_1`` is ``f`` of its first argument alone."""
+    result: list[Signature] = []
+    for signature in signatures:
+        function = signature.function
+        overloads = [f for f in unit.functions if (f.name, f.scope) == (function.name, function.scope)]
+        for count in range(len(function.parameters) - 1, -1, -1):
+            if not function.parameters[count].default or signature.has_records:
+                break
+            fewer = replace(function, parameters=function.parameters[:count])
+            others = [f for f in overloads if f.line != function.line and all(p.default for p in f.parameters[count:])]
+            if any(_types(replace(f, parameters=f.parameters[:count])) == _types(fewer) for f in others):
+                break  # the call would be ambiguous
+            note = replace(_read_note(function, options), name="")
+            dropped = [o for o in signature.inputs if o.index >= count]
+            if note.inputs is not None and note.outputs is not None:
+                if any(o.core or o.role != "input" for o in (*dropped, *signature.outputs) if o.index >= count):
+                    break
+                note = replace(note, inputs=note.inputs[: len(note.inputs) - len(dropped)])
+            name = f"{signature.name}_{count}"
+            with contextlib.suppress(NotUfuncError, SignatureError):
+                further = _signature(fewer, note, unit, name=name, options=options, structures=True)
+                same = [s for s in result if s.name == name]
+                if not _disagreement(further, same):
+                    filled = ", ".join(f"{p.name} = {p.default}" for p in function.parameters[count:])
+                    result.append(
+                        replace(further, notes=(f"{name} is {signature.name} with {filled}.", *further.notes))
+                    )
+    return result
 
 
 def _python_name(name: str) -> str:

@@ -20,7 +20,7 @@ from .module_scope import ModuleScope, Routine, RoutineParameter, assigned_first
 from .numpy_writer import numpy_text
 from .operand_lists import OperandLists
 from .python_writer import PythonWriter
-from .value import COUNTER, Expr, NotPython, PythonForm, Stop, Variable, define, result
+from .value import COUNTER, Expr, Lines, NotPython, PythonForm, Stop, Variable, assign, define, result
 
 
 def write(program: Program, *, signature: Signature, unit: Unit) -> PythonForm | NotPython:
@@ -169,17 +169,21 @@ def _main(scope: ModuleScope, main: Routine, signature: Signature) -> ast.Functi
         return [nodes[o.index] for o in signature.outputs]
 
     body = PythonWriter(scope, main, results=results)
+    defaults: Lines = []
     used = {node.symbol for node in walk(main.function.body) if isinstance(node, Name)}
     for position, p in enumerate(main.parameters):
         if position in signature.sizes:
             variables[position] = body.declare(p.symbol, p.type, low=0, high=COUNTER)
         elif position in operands:
             variables[position] = body.declare(p.symbol, p.type, cell=p.cell and p.type.kind != "a")
+        elif p.symbol.initial is not None and p.symbol in used and not (p.cell or p.type.kind == "a"):
+            value = body.settled(p.symbol.initial)
+            defaults.append(assign(body.declare(p.symbol, p.type).name, value))
         elif p.cell or p.type.kind == "a" or p.symbol in used:
             raise Stop(f"takes `{p.symbol.name}`, which is not an operand", line)
     names = {position: variable.name for position, variable in variables.items()}
     lists = OperandLists(signature, names, {position: p.type for position, p in enumerate(main.parameters)})
-    head = lists.sizes()
+    head = [*lists.sizes(), *defaults]
     for position, operand in operands.items():
         symbol = main.parameters[position].symbol
         head += lists.opening(

@@ -250,6 +250,8 @@ class Parameter:
         Its typedef asks for an alignment.
     use : ValueUse
         What the body does with the value, or with the elements.
+    default : str
+        Its default argument in C++.
     line : int
         1-based line in the cell.
     """
@@ -264,6 +266,7 @@ class Parameter:
     length: str = ""
     aligned: bool = False
     use: ValueUse = _NO_USE
+    default: str = ""
     line: int = 0
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -149,6 +149,11 @@ def read_declarations(node: Node) -> list[tuple[Declaration, str]]:
         name, marks = _read_marks(declarator)
         everything.append((Declaration(name, base, const, marks, storage), text_of(value) if value else ""))
     return everything or [(Declaration("", base, const, (), storage), "")]
+
+
+def find_default(parameter: Node) -> Node | None:
+    """The default argument of a parameter."""
+    return parameter.child_by_field_name("default_value")
 
 
 def find_end_of_declarator(definition: Node) -> int:
@@ -415,7 +420,11 @@ class DeclaredTypes:
 
     def parameters(self, head: FunctionHead) -> tuple[Parameter, ...]:
         """The parameters of a function as its callers see them."""
-        return tuple(self.parameter(declared, line=one.start_point[0] + 1) for declared, one in head.parameters)
+        parameters = []
+        for declared, one in head.parameters:
+            parameter, default = self.parameter(declared, line=one.start_point[0] + 1), find_default(one)
+            parameters.append(replace(parameter, default=text_of(default)) if default else parameter)
+        return tuple(parameters)
 
     def _is_name(self, word: str) -> bool:
         """Whether a word in the place of a type is the name of a K&R parameter."""

@@ -27,7 +27,7 @@ from ...ir import (
 )
 from . import c_text
 from .c_tree import initializer, one_at_a_time, text_of, walk
-from .declarations import INVENTED, CText, Declaration, read_declarations, template_names
+from .declarations import INVENTED, CText, Declaration, find_default, read_declarations, template_names
 from .lowering_context import bare, part, parts
 from .lowering_values import FunctionDefinition, Head
 from .statement_lowering import StatementLowerer
@@ -119,6 +119,8 @@ class FileScope:
         self.names: dict[str, list[FunctionDefinition]] = {}
         self.variables: dict[str, tuple[Node, Node, Declaration]] = {}
         self._enumerations: dict[str, Node] = {}
+        #: Name of a prototype, how many parameters it has, and the place of one -> its default argument.
+        self._defaults: dict[tuple[str, int, int], Node] = {}
         self._entries: dict[str, Symbol | Constant | str] = {}
         self._functions: dict[int, FunctionIR | None] = {}
         self._heads: dict[int, Head] = {}
@@ -158,6 +160,10 @@ class FileScope:
         for (declared, _), declarator in zip(
             read_declarations(node), node.children_by_field_name("declarator"), strict=False
         ):
+            if declared.marks and declared.marks[0].kind == "(" and self.cplus:
+                listed = self.declared.function_head(declared, node).parameters
+                places = {(declared.name, len(listed), k): find_default(at) for k, (_, at) in enumerate(listed)}
+                self._defaults |= {place: default for place, default in places.items() if default is not None}
             if declared.name and not (declared.marks and declared.marks[0].kind == "("):
                 known = self.variables.get(declared.name)
                 if known is None or declarator.type == "init_declarator":  # `extern` says less
@@ -298,7 +304,7 @@ class FileScope:
         head = self.declared.head(definition.node)
         assert head is not None, "only functions have definitions"
         lowerer = self._make_lowerer()
-        symbols, defaults = [], []
+        symbols, defaults = list[Symbol](), list[Node | None]()
         for one, at in head.parameters:
             t, reference, _ = self.types.of(one)
             const = self.const(one)
@@ -308,8 +314,12 @@ class FileScope:
                 t, reference = self.types.of_container(container), False
                 # What is passed by value may be changed.
                 const = container.const and (container.reference or container.container in VIEWS)
-            symbols.append(Symbol(one.name, t, "parameter", reference=reference, const=const, at=lowerer.at(at)))
-            defaults.append(at.child_by_field_name("default_value"))
+            symbol = Symbol(one.name, t, "parameter", reference=reference, const=const, at=lowerer.at(at))
+            symbols.append(symbol)
+            default = find_default(at) or self._defaults.get((definition.name, len(head.parameters), len(defaults)))
+            defaults.append(default)
+            if default is not None:
+                symbol.initial = lowerer.convert(lowerer.value(default), t)
         if head.returned.base.startswith("decltype(") and (named := self._find_decltype(definition.node)):
             lowerer.scopes.append({symbol.name: symbol for symbol in symbols})
             returns: tuple[CType, ...] = (lowerer.value(named).type,)

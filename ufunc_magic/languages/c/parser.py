@@ -235,6 +235,7 @@ def _read_unit(cell: _Cell, tree: CText) -> Unit:
     texts = dict.fromkeys((typed.code if cell.header else cell.text.code, typed.code, bodies.encode()))
     functions = _add_effects(cell, tree)
     own = {function.name for function in functions}
+    functions = tuple(_with_defaults(f, cell.prototypes.get(f.name)) for f in functions)
     return Unit(
         functions=functions,
         typedefs={name: declared.spelled() for name, declared in cell.types.typedefs.items()},
@@ -248,6 +249,15 @@ def _read_unit(cell: _Cell, tree: CText) -> Unit:
         records=cell.types.records,
         stray_notes=_find_stray_notes(cell, (*functions, *cell.prototypes.values())),
     )
+
+
+def _with_defaults(function: Function, prototype: Function | None) -> Function:
+    """A function with the default arguments of its prototype."""
+    if prototype is None or len(prototype.parameters) != len(function.parameters):
+        return function
+    both = zip(function.parameters, prototype.parameters, strict=True)
+    parameters = (replace(p, default=other.default) if other.default else p for p, other in both)
+    return replace(function, parameters=tuple(parameters))
 
 
 _TYPES = frozenset(("type_definition", "alias_declaration"))
