@@ -278,6 +278,8 @@ def c_ufunc_entries(
             notes += narrow(name, loops[name], remedy=remedy)
         if effects:
             notes.append(f"{name} calls {effects[0]}, so the report does not call or time it.")
+        if open_sizes := signature.open_sizes:
+            notes.append(f"{name} is not timed: no array among its inputs has the size {open_sizes[0]}.")
         body = function.body
         # On just any value it may take for ever, or read past a table.
         table = "[" in function.text.partition("{")[2] and not signature.core
@@ -286,7 +288,7 @@ def c_ufunc_entries(
                 signature,
                 loops[name],
                 form=form,
-                timed=() if effects else numbers[id(signature)],
+                timed=() if effects or open_sizes else numbers[id(signature)],
                 cautious=(body.loops and not signature.core) or body.recursive or not body.pure or table,
                 notes=notes,
                 effects=effects,

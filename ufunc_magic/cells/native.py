@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import codegen, compilers, runtime, store
-from ..model import TYPES, LoopCode, Options, Target, required_glibc
+from ..model import TYPES, LoopCode, Options, Signature, Target, required_glibc
 
 #: A text that mentions one of these works on errno or the FP environment itself.
 _ENVIRONMENT = frozenset(
@@ -106,20 +106,27 @@ def target(code: bytes, options: Options, *, python: str = "", this_cpu: bool = 
 
 
 def driver(
-    tool: compilers.Toolchain, *, parallel: bool, folder: Path, checked: bool = False, structures: bool = False
+    tool: compilers.Toolchain,
+    *,
+    signatures: Iterable[Signature] = (),
+    parallel: bool,
+    folder: Path,
+    checked: bool = False,
 ) -> Path:
-    """The driver's object file: compiled once per compiler, kept in the cache.
+    """The driver's object file for these ``signatures``: compiled once per compiler, kept in the cache.
 
-    With ``parallel``, the one whose loops run on several threads; with ``checked``, the one that helps a sanitizer;
-    with ``structures``, the one that has loops over them, too.
+    With ``parallel``, the one whose loops run on several threads; with ``checked``, the one that helps a sanitizer.
     """
+    signatures = tuple(signatures)
     tool = replace(tool, cplus=False)
     text = codegen.driver()
     flags = _object_flags(tool)
     if parallel:
         flags += ["-pthread", "-DUFM_PARALLEL"]
-    if structures:
+    if any(s.has_records for s in signatures):
         flags += ["-DUFM_RECORDS"]
+    if any(s.is_sized for s in signatures):
+        flags += ["-DUFM_SIZES"]
     if checked:
         flags += ["-fsanitize=address", "-DUFM_CHECKED"]
     return _compiled_once(tool, text, flags=flags, output=folder / "driver.o")

@@ -242,9 +242,10 @@ def _find_signature(
             f"{len(inputs)} and {len(outputs)}.",
             remedy="Remove identity= from the comment.",
         )
-    core = ufunc_comment.core_text(tuple(o.core for o in inputs), tuple(o.core for o in outputs))
+    core = note.core_text([o.core for o in inputs], [o.core for o in outputs])
     notes = layout.notes
-    if note.inputs is None and (inferred := [p for p in function.parameters if p.length in layout.sizes.values()]):
+    dims = {dim for dims in layout.cores.values() for dim in dims}
+    if note.inputs is None and (inferred := [p for p in function.parameters if p.length in dims]):
         names = " and ".join(f"{p.name}[i]" for p in inferred)
         ends = " and ".join(dict.fromkeys(f"i < {p.length}" for p in inferred))
         notes = (

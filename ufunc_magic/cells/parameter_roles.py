@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, NoReturn
 
-from ..model import ContainerParameter, Function, Parameter, ReferenceParameter, SignatureError, line_mark
+from ..model import ContainerParameter, Function, Parameter, ReferenceParameter, SignatureError, core_names, line_mark
 from .ufunc_comment import Annotation, Core
 
 
@@ -113,14 +113,11 @@ def guessed(function: Function, note: Annotation, typedefs: Mapping[str, str]) -
             notes.append(f"'{parameter.name}' is only read, so it is an input.")
     cores: dict[int, Core] = {index: shapes[function.parameters[index].name] for index in roles}
     known = {dim for index, role in roles.items() if role != "output" for dim in cores[index]}
-    for index, core in cores.items():
-        for dim in core:
-            if isinstance(dim, str) and dim not in known:
-                raise NotUfuncError(
-                    f"no input determines the size {dim} of '{function.parameters[index].name}'",
-                    "Give the output a fixed size, or add an input of that size.",
-                )
-    return Layout(roles, cores, sizes, tuple(notes))
+    # A size that no input has is an operand: a number.
+    for index in [index for index, name in sizes.items() if name not in known]:
+        roles[index], cores[index] = "input", ()
+        notes.append(f"'{sizes.pop(index)}' is the size of an output, so it is an input.")
+    return Layout(dict(sorted(roles.items())), cores, sizes, tuple(notes))
 
 
 def _role(parameter: Parameter) -> _Role:
@@ -209,14 +206,35 @@ def _forced(function: Function, note: Annotation) -> set[int]:
 def annotated(function: Function, note: Annotation, typedefs: Mapping[str, str], *, returned: int) -> Layout:
     """The layout that the annotation asks for, checked against the declaration; ``returned`` values are returned."""
     inputs, outputs = list(note.inputs or ()), list(note.outputs or ())
-    sizes = {
-        index: parameter.name
-        for index, parameter in enumerate(function.parameters)
-        if parameter.name in note.dims and _is_integer(parameter, typedefs)
-    }
-    if unfixed := [d for core in outputs for d in core if str(d).isidentifier() and not any(d in c for c in inputs)]:
-        _refuse(function, note, f"gives the outputs a size {unfixed[0]} that no input has", "Use a fixed size instead.")
-    roles = _roles(function, note, sizes, counts=(len(inputs), len(outputs) - returned))
+    own = {dim for core in inputs for dim in core}
+    integers = {p.name: index for index, p in enumerate(function.parameters) if _is_integer(p, typedefs)}
+    for dim in (d for core in outputs for d in core if isinstance(d, str)):
+        unknown = core_names(dim) - own - integers.keys()
+        if unknown and dim.isidentifier():
+            fault = f"gives the outputs a size {dim} that no input has, and no integer parameter"
+            _refuse(function, note, fault, f"Use a fixed size, or let the function take it: int {dim}.")
+        if unknown:
+            fault = f"has the core dimension {dim!r}, but {min(unknown)} is no dimension of an input and no integer"
+            _refuse(function, note, fault, "Compute it of dimensions of inputs and of integer parameters.")
+    sizes: Mapping[int, str] = {index: name for name, index in integers.items() if name in note.dims}
+    counts = len(inputs), len(outputs) - returned
+    # A size that no input has may be an operand, a number.  What is nearer to what the body does comes first.
+    numbers = {index: name for index, name in sizes.items() if name in own}
+    readings = [(_find_roles(function, note, each, counts=counts), each) for each in (sizes, numbers)]
+    faults: list[SignatureError] = []
+    for (_, roles), receivers in sorted((r for r in readings if r[0][1]), key=lambda reading: reading[0][0]):
+        try:
+            return Layout(roles, _give_cores(function, note, roles, returned=returned), dict(receivers))
+        except SignatureError as fault:
+            faults.append(fault)
+    if faults:
+        raise faults[0]
+    _refuse(function, note, *_miscounted(function, note, sizes))
+
+
+def _give_cores(function: Function, note: Annotation, roles: Mapping[int, _Role], *, returned: int) -> dict[int, Core]:
+    """The core dimensions of each operand."""
+    inputs, outputs = list(note.inputs or ()), list(note.outputs or ())
     returns, outputs = outputs[:returned], outputs[returned:]
     if any(returns):
         _refuse(function, note, "gives the return value core dimensions", "Write () for it, as the first output.")
@@ -233,13 +251,14 @@ def annotated(function: Function, note: Annotation, typedefs: Mapping[str, str],
             )
         _check_core(function, note, function.parameters[index], core)
         cores[index] = core
-    return Layout(roles, cores, sizes)
+    return cores
 
 
-def _roles(
+def _find_roles(
     function: Function, note: Annotation, sizes: Mapping[int, str], *, counts: tuple[int, int]
-) -> dict[int, _Role]:
-    """The roles nearest to what the body does that make ``counts`` inputs and outputs.
+) -> tuple[int, dict[int, _Role]]:
+    """The roles nearest to what the body does that make ``counts`` inputs and outputs, and how far they are; empty if
+    none do.
 
     Counts reached so far -> (cost, roles); ties go to the reading with inputs first.
     """
@@ -256,9 +275,8 @@ def _roles(
                 if now[0] <= counts[0] and now[1] <= counts[1]:
                     after[now] = min(after.get(now, option), option)
         reached = after
-    if counts not in reached:
-        _refuse(function, note, *_miscounted(function, note, free, forced))
-    return {index: _ORDER[role] for index, role in zip(free, reached[counts][1], strict=True)}
+    cost, chosen = reached.get(counts, (0, ()))
+    return cost, {index: _ORDER[role] for index, role in zip(free, chosen, strict=False)}
 
 
 def _choices(parameter: Parameter, *, forced: bool) -> dict[_Role, int]:
@@ -269,8 +287,10 @@ def _choices(parameter: Parameter, *, forced: bool) -> dict[_Role, int]:
     return _COSTS[parameter.access]
 
 
-def _miscounted(function: Function, note: Annotation, free: list[int], forced: set[int]) -> tuple[str, str]:
+def _miscounted(function: Function, note: Annotation, sizes: Mapping[int, str]) -> tuple[str, str]:
     """The fault and the remedy where the counts of a signature fit no reading of the function."""
+    forced = _forced(function, note)
+    free = [index for index in range(len(function.parameters)) if index not in sizes]
     roles = {index: "inout" if index in forced else _role(function.parameters[index]) for index in free}
     names = [p.name or f"parameter {index + 1}" for index, p in enumerate(function.parameters)]
     ins = [names[index] for index, role in roles.items() if role != "output"]
@@ -280,8 +300,8 @@ def _miscounted(function: Function, note: Annotation, free: list[int], forced: s
         f"has {len(note.inputs or ())} inputs and {len(note.outputs or ())} outputs; the function seems to have "
         f"inputs: {', '.join(ins) or 'none'}; outputs: {', '.join(outs) or 'none'}"
     )
-    sizes = "An integer parameter receives the size of a dimension with the same name."
-    return fault, f"Write one group for each operand, for example // ufunc: {_example(function)}. {sizes}"
+    receives = "An integer parameter receives the size of a dimension with the same name."
+    return fault, f"Write one group for each operand, for example // ufunc: {_example(function)}. {receives}"
 
 
 def _check_core(function: Function, note: Annotation, parameter: Parameter, core: Core) -> None:

@@ -1,31 +1,44 @@
-"""The words after ``ufunc:`` in the comment above a function: ``(n),(n)->() identity=0 name=dot inout=x,y``."""
+"""The words after ``ufunc:`` in the comment above a function: ``(n),(n)->() identity=0 name=dot inout=x,y``.
+
+A core dimension is a name, a size, ``m?`` that an argument may lack, ``n|1`` that may be 1, or for outputs one that is
+computed: ``n*(n-1)//2``.
+"""
 
 from __future__ import annotations
 
+import functools
+import itertools
 import keyword
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from ..model import SignatureError, core_size
+from ..model import SignatureError, core_groups, core_names
 
 #: Core dimensions of one operand: names and fixed sizes.
 Core = tuple[int | str, ...]
 
 IDENTITIES: dict[str, int | str | None] = {"0": 0, "1": 1, "-1": -1, "reorderable": "reorderable", "none": None}
 
-_GROUP = r"\([^()]*\)"
+#: One operand's dimensions, with parentheses inside up to a depth of 4.
+_GROUP = functools.reduce(lambda inner, _: rf"\((?:[^()]|{inner})*\)", range(4), r"\([^()]*\)")
 _GROUPS = rf"{_GROUP}(?:\s*,\s*{_GROUP})*"
 _SIGNATURE = re.compile(rf"({_GROUPS})?\s*->\s*({_GROUPS})?")
 _UNCLOSED = re.compile(r"\([^()=]*?(?=\s*(?:->|,\s*\(|\s\w+=|$))")
 _EXAMPLE = "Example: // ufunc: (n),(n)->() identity=0 name=dot inout=x."
 _WORDS = ("identity", "inout", "name", "types")
+_DIMENSIONS = (
+    "A core dimension is a name or a positive size: (n), (3), (m,n). An argument may lack an optional one, (m?,n), or "
+    "have 1 in its place, (n|1). Those of outputs can be computed with + - * // and parentheses: (n+m-1), (n*(n-1)//2)."
+)
 
 
 @dataclass(frozen=True)
 class Annotation:
     """The content of an annotation; ``inputs`` and ``outputs`` are None where it gives no signature.
 
+    ``optional`` are the dimensions that arguments may lack, ``broadcast`` those of each input that may be 1.
     ``identity`` is a key of ``IDENTITIES``, ``types`` the list after ``types=``; both ``""`` where not given.
     """
 
@@ -36,6 +49,8 @@ class Annotation:
     name: str = ""
     inout: tuple[str, ...] = ()
     types: str = ""
+    optional: frozenset[str] = frozenset()
+    broadcast: tuple[frozenset[str], ...] = ()
 
     @property
     def dims(self) -> frozenset[str]:
@@ -43,13 +58,18 @@ class Annotation:
         cores = (*(self.inputs or ()), *(self.outputs or ()))
         return frozenset(dim for core in cores for dim in core if isinstance(dim, str) and dim.isidentifier())
 
+    def core_text(self, inputs: Sequence[Core], outputs: Sequence[Core]) -> str:
+        """A signature as the comment spells it, ``""`` where every operand is a scalar."""
+        if not any((*inputs, *outputs)):
+            return ""
 
-def core_text(inputs: tuple[Core, ...], outputs: tuple[Core, ...]) -> str:
-    """A signature as NumPy spells it, ``""`` where every operand is a scalar."""
-    if not any((*inputs, *outputs)):
-        return ""
-    sides = (",".join(f"({','.join(map(str, core))})" for core in cores) for cores in (inputs, outputs))
-    return "->".join(sides)
+        def spell(dim: int | str, ones: frozenset[str]) -> str:
+            return f"{dim}{'?' * (dim in self.optional)}{'|1' * (dim in ones)}"
+
+        marks = [*self.broadcast, *[frozenset[str]()] * (len(inputs) + len(outputs))]
+        operands = zip((*inputs, *outputs), marks, strict=False)
+        groups = [f"({','.join(spell(d, ones) for d in core)})" for core, ones in operands]
+        return f"{','.join(groups[: len(inputs)])}->{','.join(groups[len(inputs) :])}"
 
 
 def read(text: str, *, of: str) -> Annotation:
@@ -72,26 +92,27 @@ def read(text: str, *, of: str) -> Annotation:
         raise SignatureError(f"{of}: 'ufunc: {text}' {fault}.", remedy=remedy)
 
     rest, inputs, outputs = text, None, None
+    optional, broadcast = frozenset[str](), list[frozenset[str]]()
     if match := _SIGNATURE.search(text):
-        inputs, outputs = (_cores(side or "") for side in match.groups())
+        sides = [core_groups(side or "") for side in match.groups()]
         rest = f"{text[: match.start()]} {text[match.end() :]}"
         if unclosed := _UNCLOSED.search(text):
             refuse(f"does not close the parenthesis of {unclosed[0]!r}", f"Write {unclosed[0]}).")
         if text.count("(") != text.count(")"):
             refuse("has an unbalanced parenthesis")
-        if not inputs or not outputs:
-            refuse(f"has no {'outputs' if inputs else 'inputs'}")
-        names = {dim: 1 for core in inputs for dim in core if isinstance(dim, str)}
-        for core in (*inputs, *outputs):
-            for dim in core:
-                if not (
-                    dim > 0 if isinstance(dim, int) else dim.isidentifier() or _is_computed(dim, core in outputs, names)
-                ):
-                    refuse(
-                        f"has the core dimension {dim!r}",
-                        "A core dimension is a name or a positive size: (n), (3), (m,n). For outputs, it can be "
-                        "computed from names with + - * //: (n+m-1).",
-                    )
+        if not all(sides):
+            refuse(f"has no {'outputs' if sides[0] else 'inputs'}")
+        for side in sides:
+            for dim in itertools.chain(*side):
+                if not _is_dimension("".join(dim.split()), computed=side is sides[1]):
+                    refuse(f"has the core dimension {dim!r}", _DIMENSIONS)
+        words = ["".join(dim.split()) for core in (*sides[0], *sides[1]) for dim in core]
+        optional = frozenset(word[:-1] for word in words if word.endswith("?"))
+        if mixed := optional & {word.removesuffix("|1") for word in words}:
+            dim = min(mixed)
+            refuse(f"has {dim} as well as {dim}?", f"Write {dim}? for all of them.")
+        broadcast = [frozenset(dim.partition("|")[0].strip() for dim in core if "|" in dim) for core in sides[0]]
+        inputs, outputs = (tuple(tuple(map(_dimension, core)) for core in side) for side in sides)
     values: dict[str, str] = {}
     for word in re.sub(r"\s*([,=])\s*", r"\1", rest).split():
         key, _, value = word.partition("=")
@@ -104,23 +125,21 @@ def read(text: str, *, of: str) -> Annotation:
     if name and (not name.isidentifier() or keyword.iskeyword(name)):
         refuse(f"has name={name}, which Python cannot use as a name", "Use letters, digits and _.")
     inout = tuple(filter(None, values.get("inout", "").split(",")))
-    return Annotation(text, inputs, outputs, identity, name, inout, values.get("types", ""))
+    types = values.get("types", "")
+    return Annotation(text, inputs, outputs, identity, name, inout, types, optional, tuple(broadcast))
 
 
-def _is_computed(dim: str, of_output: bool, names: dict[str, int]) -> bool:
+def _is_dimension(word: str, *, computed: bool) -> bool:
+    """Whether a word is a core dimension; only those of outputs may be ``computed``, only those of inputs 1 instead."""
+    name = word.removesuffix("?") if computed else word.removesuffix("|1").removesuffix("?")
+    if name.isidentifier() or (word.isdecimal() and int(word) > 0):
+        return not word.endswith("?|1")
     try:
-        core_size(dim, names)
+        return computed and name == word and bool(core_names(word))
     except ValueError:
         return False
-    return of_output
-
-
-def _cores(side: str) -> tuple[Core, ...]:
-    """One side of a signature; text that is no dimension is returned unchanged."""
-    groups = (group[1:-1].split(",") if group[1:-1].strip() else () for group in re.findall(_GROUP, side))
-    return tuple(tuple(map(_dimension, group)) for group in groups)
 
 
 def _dimension(text: str) -> int | str:
-    text = re.sub(r"\s+", "", text)
-    return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else text
+    word = "".join(text.split()).removesuffix("|1").removesuffix("?")
+    return int(word) if word.isdecimal() else word

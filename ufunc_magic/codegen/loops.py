@@ -7,7 +7,7 @@ from functools import cache, partial
 from importlib.resources import files
 from string import Template
 
-from ..model import ContainerParameter, Options, Signature, SignatureError, core_size_text, number_type
+from ..model import ContainerParameter, Options, Signature, SignatureError, core_names, core_size_text, number_type
 from . import containers, record_layout
 from .loop_types import Instance, Value, VectorMath, callee, values
 
@@ -350,6 +350,9 @@ def _generalized(instance: Instance, inputs: list[Value], outputs: list[Value], 
             arguments[operand.index] = f"*({t} *)__ufm_p[{v.n}]"
     for index, dim in signature.sizes.items():
         arguments[index] = f"__ufm_dims[{place[dim]}]"
+    for dim, operand in signature.size_operands.items():
+        if dim in place:
+            arguments[operand.index] = f"__ufm_dims[{place[dim]}]"
     sources = [_source(v, inputs) for v in outputs]
     local, stored = " ".join(locals_), " ".join(stores)
     call, checked_call = (_call(instance, arguments, checked=checked) for checked in (False, True))
@@ -370,7 +373,7 @@ def _generalized(instance: Instance, inputs: list[Value], outputs: list[Value], 
         core=signature.core,
         item_text=item if has_item else "",
         checked_text=checked if has_checked else "",
-        sizes_text=_sizes(signature.name, dims, k=words["k"]),
+        sizes_text=_sizes(signature, dims, k=words["k"]),
         kernel=f"__ufm_item_{words['k']}" if has_item else "0",
         checked=f"__ufm_checked_{words['k']}" if has_checked else "0",
         cores=", ".join(str(n) for v in both for n in (*(place[d] for d in v.operand.core), -1)),
@@ -380,24 +383,30 @@ def _generalized(instance: Instance, inputs: list[Value], outputs: list[Value], 
 
 
 def has_sizes(instance: Instance) -> bool:
-    """Whether an output has a core dimension that is computed of others, as in ``(n),(m)->(n+m-1)``."""
-    return any(_is_computed(d) for output in instance.signature.outputs for d in output.core)
+    """Whether an output has a core dimension that no input has: one that is computed of others, as in
+    ``(n),(m)->(n+m-1)``, or that a number or ``out=`` gives."""
+    return bool(instance.signature.own_output_dims)
 
 
-def _is_computed(dimension: int | str) -> bool:
-    return isinstance(dimension, str) and not dimension.isidentifier()
-
-
-def _sizes(name: str, dims: Sequence[int | str], *, k: str) -> str:
+def _sizes(signature: Signature, dims: Sequence[int | str], *, k: str) -> str:
     """Write the function that computes the sizes of core dimensions for NumPy (``PyUFunc_ProcessCoreDimsFunc``)."""
-    sizes = {d: f"__ufm_d[{n}]" for n, d in enumerate(dims) if isinstance(d, str) and not _is_computed(d)}
+    computed = signature.own_output_dims
+    numbers = {name: f"__ufm_wished({n})" for n, name in enumerate(signature.size_operands)}
+    sizes = {d: f"__ufm_d[{n}]" for n, d in enumerate(dims) if isinstance(d, str) and d not in computed} | numbers
     lines = []
-    for n, d in enumerate(dims):
-        if not isinstance(d, str) or d in sizes:
-            continue
-        lines.append(f'if (__ufm_set_size(&__ufm_d[{n}], {core_size_text(d, sizes)}, "{name}: {d}")) return -1;')
+    for d in computed:
+        size, name = f"&__ufm_d[{dims.index(d)}]", f'"{signature.name}: {d}"'
+        known = core_names(d) <= sizes.keys()
+        call = (
+            f"__ufm_set_size({size}, {core_size_text(d, sizes)}, {name})"
+            if known
+            else f"__ufm_need_size({size}, {name})"
+        )
+        lines.append(f"if ({call}) return -1;")
     if not lines:
         return ""
+    # Every call gives them again.
+    lines += [f"__ufm_wish({n}, -1);" for n, _ in enumerate(numbers)]
     head = f"static int __ufm_sizes_{k}(void *__ufm_u, __ufm_intp *__ufm_d)"
     return f"{head} {{ (void)__ufm_u; {' '.join(lines)} return 0; }}"
 

@@ -201,8 +201,9 @@ def in_terms_of_t(unit: Unit) -> bool:
 
 
 def driver() -> str:
-    """The driver's translation unit, C; define UFM_PARALLEL for the threaded one."""
-    more = "".join(f'#line 1 "{name}"\n{template(name)}' for name in ("records.c", "narrowing.c"))
+    """The driver's translation unit, C; define UFM_PARALLEL for the threaded one, UFM_RECORDS and UFM_SIZES for
+    structures and for sizes that no input has."""
+    more = "".join(f'#line 1 "{name}"\n{template(name)}' for name in ("records.c", "narrowing.c", "sizes.c"))
     return with_headers("driver.c") + more
 
 

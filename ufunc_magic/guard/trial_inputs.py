@@ -45,6 +45,9 @@ _SHARES = (0.5, 0.25, 0.75)
 #: Most constants that are suggested without a comparison.
 _MOST_CONSTANTS = 6
 
+#: The largest size that a number among the inputs gives an output.
+_MOST_SIZE = 64
+
 #: Bytes of the user's arrays that are sent to a trial.
 _MOST_BYTES = 1 << 25
 _NO_USE = OperandUse()
@@ -126,6 +129,15 @@ class Case:
     rows: tuple[Row, ...]
     sizes: tuple[tuple[str, int], ...] = ()
     at_end: bool = True
+
+    def __post_init__(self) -> None:
+        # A number that gives the size of an output is that size.
+        for name, k in self.function.size_operands.items():
+            sizes, value = dict(self.sizes), self.rows[0][k]
+            sizes.setdefault(name, min(max(value, 0), _MOST_SIZE) if isinstance(value, int) else 1)
+            rows = tuple((*row[:k], sizes[name], *row[k + 1 :]) for row in self.rows)
+            object.__setattr__(self, "sizes", tuple(sizes.items()))
+            object.__setattr__(self, "rows", rows)
 
     @property
     def seconds(self) -> float:

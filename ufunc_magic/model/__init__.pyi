@@ -79,6 +79,8 @@ from .signature import (
     Signature as Signature,
     Unit as Unit,
     ValueUse as ValueUse,
+    core_groups as core_groups,
+    core_names as core_names,
     core_size as core_size,
     core_size_text as core_size_text,
     loop_order as loop_order,

@@ -25,12 +25,13 @@ import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from keyword import iskeyword
 from operator import attrgetter, itemgetter
 from typing import Any, Literal, TypeVar
 
 from .cell_place import CellPlace
 from .errors import TargetError
-from .signature import MAX_OPERANDS, RECORD, TYPES
+from .signature import MAX_OPERANDS, RECORD, TYPES, core_groups, core_names
 
 FORMAT_VERSION = 1
 _HEAD = struct.Struct("<4sHHII")
@@ -141,8 +142,31 @@ class FunctionCode:
     @property
     def cores(self) -> list[list[str]]:
         """Core dimensions of each input and output: names, or numbers for fixed sizes."""
-        groups = re.findall(r"\(([^()]*)\)", self.core) or [""] * (self.nin + self.nout)
-        return [[word.strip() for word in group.split(",") if word.strip()] for group in groups]
+        groups = core_groups(self.core) or [[]] * (self.nin + self.nout)
+        return [[word.removesuffix("?").removesuffix("|1") for word in group] for group in groups]
+
+    @property
+    def optional(self) -> frozenset[str]:
+        """The core dimensions that arguments may lack."""
+        return frozenset(word[:-1] for group in core_groups(self.core) for word in group if word.endswith("?"))
+
+    @property
+    def broadcast(self) -> list[list[bool]]:
+        """Of each input, which of its core dimensions may be 1 instead."""
+        return [[word.endswith("|1") for word in group] for group in core_groups(self.core)[: self.nin]]
+
+    @property
+    def size_operands(self) -> dict[str, int]:
+        """The places of the single numbers among the inputs that give sizes of outputs, by the names of these sizes."""
+        cores = self.cores
+        own = {dim for core in cores[: self.nin] for dim in core}
+        used = {name for core in cores[self.nin :] for dim in core for name in core_names(dim)} - own
+        sizes = {}
+        for k, name in enumerate(self.parameters[: self.nin]):
+            in_c = name[:-1] if iskeyword(name[:-1]) else name
+            if in_c in used and not cores[k]:
+                sizes[in_c] = k
+        return sizes
 
 
 @dataclass(frozen=True)

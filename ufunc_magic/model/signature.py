@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -96,6 +97,35 @@ _OPERATIONS: dict[type[ast.operator], tuple[Callable[[int, int], int], str]] = {
     ast.Mult: (operator.mul, "({} * {})"),
     ast.FloorDiv: (operator.floordiv, "({0} / {1} - ({0} % {1} < 0))"),
 }
+
+
+def core_groups(text: str) -> list[list[str]]:
+    """The core dimensions in each parenthesis of one side of a signature or of both, as written."""
+    groups: list[list[str]] = []
+    depth, word = 0, ""
+    for char in text:
+        depth += {"(": 1, ")": -1}.get(char, 0)
+        if char == "(" and depth == 1:
+            groups.append([])
+        elif (char == "," and depth == 1) or (char == ")" and not depth):
+            groups[-1] += [word.strip()] if word.strip() else []
+            word = ""
+        elif depth:
+            word += char
+    return groups
+
+
+def core_names(dimension: str) -> frozenset[str]:
+    """The names that a core dimension is computed of.
+
+    Raises
+    ------
+    ValueError
+        If it is neither a number, a name nor computed.
+    """
+    names = frozenset(word for word in re.split(r"\W+", dimension) if word.isidentifier())
+    core_size(dimension, dict.fromkeys(names, 1))
+    return names
 
 
 def core_size(dimension: str, sizes: Mapping[str, int]) -> int:
@@ -517,6 +547,32 @@ class Signature:
     def has_records(self) -> bool:
         """Whether some operand is a structure."""
         return any(o.record for o in (*self.inputs, *self.outputs))
+
+    @property
+    def own_output_dims(self) -> list[str]:
+        """The core dimensions of outputs that no input has: computed ones, and those of a number or of ``out=``."""
+        own = {dim for o in self.inputs for dim in o.core}
+        dims = (dim for o in self.outputs for dim in o.core if isinstance(dim, str) and dim not in own)
+        return list(dict.fromkeys(dims))
+
+    @property
+    def open_sizes(self) -> list[str]:
+        """The names in sizes of outputs that no array has: a number or ``out=`` gives them."""
+        own = {dim for o in self.inputs for dim in o.core}
+        return [name for dim in self.own_output_dims for name in sorted(core_names(dim) - own)]
+
+    @property
+    def is_sized(self) -> bool:
+        """Whether calls need the part of the driver that finds sizes."""
+        return bool(self.own_output_dims) or "|1" in self.core
+
+    @property
+    def size_operands(self) -> dict[str, Operand]:
+        """The single numbers among the inputs that give sizes of outputs, by the names of these sizes."""
+        used = self.open_sizes
+        parameters = self.function.parameters
+        named = {parameters[o.index].name: o for o in self.inputs if o.index >= 0 and not o.core}
+        return {name: operand for name, operand in named.items() if name in used}
 
 
 def loop_order(types: tuple[int, ...]) -> tuple[int, ...]:

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from ..model import RECORD, TYPES, FunctionCode, SignatureError
+from ..model import RECORD, TYPES, FunctionCode, SignatureError, core_groups
 from . import _private, promotion, records
 from .def_function import ufunc_of
+from .sized_calls import SizedCall
 
 _MAKE_SLOT = 42
 _IDENTITIES: dict[int | str | None, int] = {None: -1, 0: 0, 1: 1, -1: 2, "reorderable": -2}
@@ -136,8 +137,8 @@ def make_ufunc(
     # With structures, NumPy's own search finds no loop for other numbers.
     narrow = any(t in promotion.CHECKED or (code.records and t != RECORD) for t in inputs)
     promoter = promotion.Promoter(result, code, functions, pointers, owner, resolver).add() if narrow else None
-    buffers = types, name, doc, core, promoter, own
-    _compute_sizes(result, code, owner)
+    sized = _compute_sizes(result, code, owner) if code.core else None
+    buffers = types, name, doc, core, promoter, own, sized
     vars(result).update(
         {
             _ATTRIBUTE: UfuncLoops(functions, pointers, owner, buffers),
@@ -156,9 +157,18 @@ def note_calls(ufunc: np.ufunc, library: Any) -> None:
     Nothing happens where NumPy keeps the function that Python calls elsewhere.
     """
     fields, functions = _private.find_ufunc_fields(ufunc), _list_caller_functions()
-    if fields and fields.vectorcall == functions[0] and hasattr(library.handle, "__ufm_vectorcall"):
+    loops = loops_of(ufunc)
+    sized = next((b for b in loops.buffers if isinstance(b, SizedCall)), None) if loops else None
+    if (
+        fields
+        and functions[0] in (fields.vectorcall, sized and sized.call)
+        and hasattr(library.handle, "__ufm_vectorcall")
+    ):
         _Caller.in_dll(library.handle, "__ufm_caller").__init__(*functions)  # type: ignore[misc]
-        fields.vectorcall = library.symbol("__ufm_vectorcall")
+        if sized:
+            sized.call = library.symbol("__ufm_vectorcall")
+        elif fields:
+            fields.vectorcall = library.symbol("__ufm_vectorcall")
 
 
 class _Caller(ctypes.Structure):
@@ -178,36 +188,42 @@ def _list_caller_functions() -> tuple[int | None, ...]:
 
 # ------------------------------------------------------------------------------- computed core dimensions
 
-_SIGNS = {"+": "_plus_", "-": "_minus_", "*": "_times_", "//": "_over_"}
+_SIGNS = {"+": "_plus_", "-": "_minus_", "*": "_times_", "//": "_over_", "(": "_", ")": "_"}
 
 
 def _write_core(code: FunctionCode) -> str:
     """The core signature as NumPy reads it, with a name for each computed size: ``(n),(m)->(n_plus_m_minus_1)``."""
-    inputs, _, outputs = code.core.partition("->")
 
-    def named(match: re.Match[str]) -> str:
-        words = re.sub("|".join(map(re.escape, _SIGNS)), lambda sign: _SIGNS[sign[0]], match[0])
-        return words if words.isidentifier() or words.isdecimal() else f"_{words}"
+    def spell(word: str) -> str:
+        word = word.removesuffix("|1")
+        name = re.sub("|".join(map(re.escape, _SIGNS)), lambda sign: _SIGNS[sign[0]], word)
+        return name if name.removesuffix("?").isidentifier() or name.isdecimal() else f"_{name}"
 
-    return f"{inputs}->{re.sub(r'[^(),]+', named, outputs)}"
+    groups = [f"({','.join(map(spell, group))})" for group in core_groups(code.core)]
+    return f"{','.join(groups[: code.nin])}->{','.join(groups[code.nin :])}"
 
 
-def _compute_sizes(ufunc: np.ufunc, code: FunctionCode, owner: Any) -> None:
-    """Let NumPy ask the object for sizes that are computed from those of the inputs, as in ``(n),(m)->(n+m-1)``."""
-    dims = [d for core in code.cores for d in core]
-    computed = next((d for d in dims if not (d.isidentifier() or d.isdecimal())), "")
-    if not computed:
-        return
+def _compute_sizes(ufunc: np.ufunc, code: FunctionCode, owner: Any) -> SizedCall | None:
+    """Let NumPy ask the object for sizes that no input has: computed ones, as in ``(n),(m)->(n+m-1)``, and those that a
+    number gives.  The result must live as long as the ufunc.
+    """
+    own = {d for core in code.cores[: code.nin] for d in core}
+    missing = [d for core in code.cores[code.nin :] for d in core if d not in own and not d.isdecimal()]
+    ones = any(map(any, code.broadcast))
+    if not (missing or ones):
+        return None
     fields = _private.find_ufunc_fields(ufunc)
     handle = getattr(getattr(owner, "library", None), "handle", None)
     if fields is None or handle is None:
         raise SignatureError(
-            f"{code.name}: NumPy {np.__version__} does not support the computed core size {computed}.",
-            remedy="Pass the size as an input.",
+            f"{code.name}: NumPy {np.__version__} does not support the core signature {code.core}.",
+            remedy="Let inputs have all sizes.",
         )
     promotion.lend_errors(handle)
-    index = code.loops[0].index
-    fields.process_core_dims = (ctypes.c_void_p * (index + 1)).in_dll(handle, "__ufm_sizes")[index]
+    if missing:
+        index = code.loops[0].index
+        fields.process_core_dims = (ctypes.c_void_p * (index + 1)).in_dll(handle, "__ufm_sizes")[index]
+    return SizedCall(code, handle).add(ufunc, fields) if ones or code.size_operands else None
 
 
 def write_docstring(code: FunctionCode) -> str:

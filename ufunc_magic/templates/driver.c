@@ -661,6 +661,7 @@ RARE static int judge(int type, const char *p)
 }
 
 /* The same of an element of operand k, of which some may be structures. */
+#ifdef UFM_RECORDS
 RARE static int judge_leaves(const __ufm_leaf *leaves, int count, int k, const char *element)
 {
     int special = 0;
@@ -673,6 +674,9 @@ RARE static int judge_leaves(const __ufm_leaf *leaves, int count, int k, const c
         }
     return special;
 }
+#else
+#define judge_leaves(leaves, count, k, element) 0
+#endif
 
 /* How a plan wants flags judged (interface.h). */
 enum { JUDGE_NONE = 0, JUDGE_RESULTS = 1, JUDGE_ALL = 2 };

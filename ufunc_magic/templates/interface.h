@@ -72,6 +72,9 @@ __attribute__((visibility("hidden"))) int __ufm_run_records(const __ufm_record_p
 __attribute__((visibility("hidden"))) void __ufm_fail(const __ufm_char *);
 __attribute__((visibility("hidden"))) void __ufm_plain_call(const __ufm_char *, void (*)(void *), void *, int);
 __attribute__((visibility("hidden"))) int __ufm_set_size(__ufm_intp *, __ufm_intp, const __ufm_char *);
+__attribute__((visibility("hidden"))) int __ufm_need_size(__ufm_intp *, const __ufm_char *);
+__attribute__((visibility("hidden"))) __ufm_intp __ufm_wished(int);
+void __ufm_wish(int, __ufm_intp);
 #ifdef __cplusplus
 }
 #endif

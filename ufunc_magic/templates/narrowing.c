@@ -273,16 +273,3 @@ EXPORT int __ufm_narrowing(Context *context, char *const *data, const ptrdiff_t 
     if (memory != small) free(memory);
     return failed ? -1 : 0;
 }
-
-/* A core dimension of an output that is computed: give it its size, or set the exception; `name` is what it is
-   computed of. */
-int __ufm_set_size(__ufm_intp *size, __ufm_intp computed, const char *name)
-{
-    if (computed >= 0 && (*size == -1 || *size == computed)) return *size = computed, 0;
-    const int state = hold();
-    const char *text = computed < 0 ? "%s is %zd for these arguments, but an array cannot have a negative size"
-                                    : "%s is %zd for these arguments, but out= has %zd";
-    __ufm_narrowing_host.format(__ufm_narrowing_host.value_error, text, name, computed, *size);
-    let_go(state);
-    return -1;
-}

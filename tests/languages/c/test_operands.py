@@ -37,6 +37,17 @@ def only(text: str, *, cplus: bool = False, **options: Any) -> str:
 
 
 UFUNCS: dict[str, str] = {
+    # sizes of outputs that no input has: a number, or out=
+    "// ufunc: (),(),()->(k)\nvoid f(double a, double b, double *y, int k) { y[0] = a; }": (
+        "f(a: double, b: double, k: int) -> y: double*[k]"
+    ),
+    "// ufunc: (),()->(k)\nvoid f(double a, double b, double *y, int k) { y[0] = a; }": (
+        "f(a: double, b: double) -> y: double*[k]; 3 gets k"
+    ),
+    "// ufunc: ()->(2*k+1)\nvoid f(int k, double *y) { y[k] = 1; }": "f(k: int) -> y: double*[2*k+1]",
+    "// ufunc: (),(),()->(r,c)\nvoid f(int r, double v, int c, float *y) { y[r * c - 1] = v; }": (
+        "f(r: int, v: double, c: int) -> y: float*[r,c]"
+    ),
     "double f(double a, float b) { return a * b; }": "f(a: double, b: float) -> result: double",
     "double f(double, int) { return 1; }": "f(x1: double, x2: int) -> result: double",
     "int lambda(int from, int result) { return from; }": "lambda_(from_: int, result: int) -> result_: int",
@@ -61,6 +72,7 @@ UFUNCS: dict[str, str] = {
     "void f(double x[3]) { x[0] += x[1]; }": "f(±x: double*[3]) -> ±x: double*[3]",
     "typedef double vec[3]; void f(const vec a, vec b) { b[0] = a[0]; }": "f(a: double*[3]) -> b: double*[3]",
     # sizes by parameter
+    "void f(int n, double y[n]) { for (int i = 0; i < n; i++) y[i] = i; }": "f(n: int) -> y: double*[n]",
     "double f(int n, double x[n]) { return x[0]; }": "f(x: double*[n]) -> result: double; 0 gets n",
     "void f(int m, int n, const double a[m][n], double o[n]) { o[0] = a[0][0]; }": (
         "f(a: double*[m,n]) -> o: double*[n]; 0 gets m; 1 gets n"
@@ -110,6 +122,7 @@ def test_parameters_find_their_roles(text: str) -> None:
 
 _SUM = "double s = 0; for (int i = 0; i < n; i++) s += x[i]; return s;"
 INFERRED: dict[str, str] = {
+    "void f(double a, int n, double *y) { for (int i = 0; i < n; i++) y[i] = a * i; }": ("(),()->(n)"),
     f"double f(const double *x, int n) {{ {_SUM} }}": "(n)->()",
     f"double f(double x[], size_t n) {{ {_SUM} }}": "(n)->()",
     f"double f(const double *x, int n, double p) {{ {_SUM} }}": "(n),()->()",
@@ -253,7 +266,6 @@ PLAIN: dict[str, str] = {
     "double f(double x[n]) { return x[0]; }": "'x[n]' has a size that no integer parameter gives",
     "double f(double n, double x[n]) { return x[0]; }": "'x[n]' has a size that no integer parameter gives",
     "double f(int n, double x[2*n]) { return x[0]; }": "'x[2*n]' has a size that no integer parameter gives",
-    "void f(int n, double o[n], double y) { o[0] = y; }": "no input determines the size n of 'o'",
     "__int128 f(int x) { return x; }": "its result has type __int128, which NumPy does not support",
     "double f(_Decimal64 x) { return 1; }": "'x' has type _Decimal64, which NumPy does not support",
     "double f(FILE *x) { return 1; }": "'x' has type FILE, which NumPy does not support",
@@ -404,7 +416,10 @@ REFUSED: dict[str, tuple[str, str]] = {
     f"// ufunc: (n),(n)->(n)\n{DOT}": ("gives the return value core dimensions", "()"),
     f"// ufunc: (n),(n)->(),(n)\n{DOT}": ("has 2 inputs and 2 outputs", ""),
     "// ufunc: (n)->(k)\nvoid f(double *x, int n, double *o) { o[1] = x[1]; }": (
-        "gives the outputs a size k that no input has", "Use a fixed size instead.",
+        "gives the outputs a size k that no input has, and no integer parameter", "int k",
+    ),
+    "// ufunc: (n)->(n+k)\nvoid f(double *x, int n, double k, double *o) { o[1] = x[1]; }": (
+        "the core dimension 'n+k', but k is no dimension of an input and no integer", "integer parameters",
     ),
     "// ufunc: (n),(n)->()\ndouble f(double *x, double a) { return x[1]; }": (
         "gives 'a' the dimensions (n), but it is a single value", "Write () for it, or declare it as a pointer.",
@@ -435,8 +450,13 @@ REFUSED: dict[str, tuple[str, str]] = {
     f"// ufunc: (n),(n->() name=dot\n{DOT}": ("does not close the parenthesis of '(n'", "Write (n)."),
     f"// ufunc: (n)->(n-1 name=dot\n{DOT}": ("does not close the parenthesis of '(n-1'", "Write (n-1)."),
     f"// ufunc: n)->()\n{DOT}": ("has an unbalanced parenthesis", ""),
-    f"// ufunc: (n?)->()\n{DOT}": ("has the core dimension 'n?'", ""),
-    f"// ufunc: (0),(n)->()\n{DOT}": ("has the core dimension 0", ""),
+    f"// ufunc: (n?),(n)->()\n{DOT}": ("has n as well as n?", "Write n?"),
+    f"// ufunc: (n|2),(n)->()\n{DOT}": ("has the core dimension 'n|2'", "(n|1)"),
+    f"// ufunc: (n?|1),(n)->()\n{DOT}": ("has the core dimension 'n?|1'", "(m?,n)"),
+    f"// ufunc: (n)->(n|1)\n{DOT}": ("has the core dimension 'n|1'", ""),
+    f"// ufunc: (n)->((n+1)\n{DOT}": ("has an unbalanced parenthesis", ""),
+    f"// ufunc: (n)->((n+1)/2)\n{DOT}": ("has the core dimension '(n+1)/2'", "//"),
+    f"// ufunc: (0),(n)->()\n{DOT}": ("has the core dimension '0'", ""),
     f"// ufunc: (n),(n)\n{DOT}": ("which is neither a signature nor one of", ""),
     f"// ufunc: the dot product\n{DOT}": ("has 'the', which is neither", "// ufunc: (n),(n)->()"),
 }  # fmt: skip
@@ -496,20 +516,30 @@ def test_signatures_survive_being_written_and_read(inputs: list[Any], outputs: l
     said = annotation.read(f"{sides[0]} -> {sides[1]} name=f types=f4,f8 inout=a, b", of="f")
     assert (said.inputs, said.outputs) == (tuple(inputs), tuple(outputs))
     assert (said.name, said.types, said.inout) == ("f", "f4,f8", ("a", "b"))
-    core = annotation.core_text(tuple(inputs), tuple(outputs))
-    assert core in ("", "->".join(sides))
+    assert said.core_text(inputs, outputs) in ("", "->".join(sides))
+
+
+def test_marks_of_core_dimensions_are_read_and_written() -> None:
+    text = "(m?,n),(n,p?)->(m?,p?,n*(n-1)//2)"
+    said = annotation.read(text, of="f")
+    assert (said.inputs, said.outputs) == ((("m", "n"), ("n", "p")), (("m", "p", "n*(n-1)//2"),))
+    assert said.optional == {"m", "p"}
+    assert said.core_text(said.inputs or (), said.outputs or ()) == text
+    said = annotation.read("( n | 1 ),(n,m|1)->((n + 1)*( m-1 ))", of="f")
+    assert said.broadcast == ({"n"}, {"m"})
+    assert said.core_text(said.inputs or (), said.outputs or ()) == "(n|1),(n,m|1)->((n+1)*(m-1))"
 
 
 def test_numpy_accepts_the_core_text() -> None:
     said = annotation.read("(m,n),(3),()->(m),()", of="f")
     assert said.inputs is not None
     assert said.outputs is not None
-    function = np.vectorize(lambda a, b, c: (a[:, 0], c), signature=annotation.core_text(said.inputs, said.outputs))
+    function = np.vectorize(lambda a, b, c: (a[:, 0], c), signature=said.core_text(said.inputs, said.outputs))
     assert [x.shape for x in function(np.ones((2, 4)), np.ones(3), 1.0)] == [(2,), ()]
 
 
 @settings(deadline=None)
-@given(st.text(alphabet="()mn3,->= identityonua?x", max_size=40))
+@given(st.text(alphabet="()mn3,->= identityonua?x|1*/+", max_size=40))
 def test_any_annotation_is_read_or_refused(text: str) -> None:
     refused = None
     try:

@@ -264,3 +264,26 @@ cdef double[:] same(double[:] a):
     assert "may keep the array 'a' beyond its call" in " ".join(str(built.report(time=False)).split())
     assert built.stored(np.arange(4.0)) == 0
     assert built.show() == ([1, 2, 3], True)
+
+
+def test_sizes_that_no_input_has_and_optional_dimensions(shared_cache_folder: Path) -> None:
+    source = """
+# ufunc: (),()->(k)
+cdef void line(double a, double b, double[:] y, int k) noexcept nogil:
+    cdef int i
+    for i in range(k): y[i] = a + b * i
+# ufunc: ()->(2*k)
+def evens(int k, long[:] y):
+    cdef int i
+    for i in range(y.shape[0]): y[i] = 2 * i
+# ufunc: (m?,n|1),(n)->(m?)
+cdef void rows(double[:,:] x, double[:] w, double[:] s) noexcept nogil:
+    cdef Py_ssize_t i, j
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]): s[i] += x[i, j] * w[j]
+"""
+    b = compile_in(shared_cache_folder, source, language="cython")
+    assert b.line(0, 1, out=np.empty(3)).tolist() == [0, 1, 2]
+    assert b.evens(2).tolist() == [0, 2, 4, 6]
+    assert b.rows(np.ones((2, 3)), [1, 2, 3]).tolist() == [6, 6]
+    assert b.rows([2], [1, 2, 3]) == 12

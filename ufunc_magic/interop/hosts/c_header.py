@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...model import TYPES, FunctionCode, LoopCode, ObjectCode, SignatureError, TargetError
+from ...model import TYPES, FunctionCode, LoopCode, ObjectCode, SignatureError, TargetError, core_size_text
 from ...runtime import Build
 from . import elf_names
 
@@ -169,10 +169,14 @@ class _Header:
         """A loop as a function of one item, and for element-wise ones as a function of arrays."""
         name = f"{self.prefix}{function.name}{_suffix(function, loop)}"
         nin, cores = function.nin, function.cores
+        names = _names([*function.parameters[:nin], *function.results], nin + function.nout)
         # In NumPy's order, that of their first appearance.
         dims = list(dict.fromkeys(word for core in cores for word in core))
-        sizes = [word for word in dims if not word.isdigit()]
-        names = _names([*function.parameters[:nin], *function.results], nin + function.nout)
+        # A number among the inputs may be the size of an output.
+        numbers = {word: names[k] for word, k in function.size_operands.items()}
+        sizes = [word for word in dims if word.isidentifier() and word not in numbers]
+        known = {word: word for word in sizes} | numbers
+        spelled = {word: core_size_text(word, known) for word in dims}
         types = _c_types(loop)
         returns = function.nout == 1 and not cores[-1]
         inputs = [f"const {t} *{n}" if c else f"{t} {n}" for t, n, c in zip(types, names, cores, strict=True)][:nin]
@@ -196,11 +200,11 @@ class _Header:
         ]
         # Bytes between elements along each core dimension of a contiguous operand.
         strides = [
-            " * ".join([f"(ptrdiff_t)sizeof({types[k]})", *core[n + 1 :]])
+            " * ".join([f"(ptrdiff_t)sizeof({types[k]})", *(spelled[word] for word in core[n + 1 :])])
             for k, core in enumerate(cores)
             for n in range(len(core))
         ]
-        yield from self._call(loop, values, "1", dims, [*("0" for _ in names), *strides])
+        yield from self._call(loop, values, "1", [*spelled.values()], [*("0" for _ in names), *strides])
         if returns:
             yield f"    return {names[-1]};"
         yield "}"

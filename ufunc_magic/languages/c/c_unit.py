@@ -243,9 +243,9 @@ def _compile_functions(cell: CellBuild, planned: CellBuild, plan: cells.UnitPlan
     """
     options, folder = cell.options, cell.folder
     checked = "-D__UFM_CHECKED" in options.compile_args
-    structures = bool(reading.of_structures)
+    signatures = (*reading.signatures, *reading.library.signatures)
     parallel = bool(options.parallel)
-    driver = cells.driver(cell.tool, parallel=parallel, folder=folder, checked=checked, structures=structures)
+    driver = cells.driver(cell.tool, signatures=signatures, parallel=parallel, folder=folder, checked=checked)
     objects = [driver, *cells.vector_math(cell.tool, plan.math.functions, folder=folder)]
     library = folder / "cell.so"
     exports = codegen.contained(

@@ -180,7 +180,8 @@ def _emulated(
         written = pool.submit(c.write_python_forms, reading.tree, shown, unit, options)
         checked = pool.submit(check, source, unit=unit, options=options, name=name)
         library = folder / "cell.so"
-        driver = cells.driver(tool, parallel=bool(options.parallel), folder=folder)
+        signatures = reading.roles.signatures
+        driver = cells.driver(tool, signatures=signatures, parallel=bool(options.parallel), folder=folder)
         vectors = cells.vector_math(tool, plan.math.functions, folder=folder)
         try:
             diagnostics = cell.compiled_in_parts(translation, library, [driver, *vectors])

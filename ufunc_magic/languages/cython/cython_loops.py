@@ -199,7 +199,7 @@ def _add_sizes(signature: Signature, k: int, clone: Clone | None) -> tuple[Signa
         dict.fromkeys(d for o in (*signature.inputs, *signature.outputs) for d in o.core if isinstance(d, str))
     )
     count = len(function.parameters)
-    parameters = (*function.parameters, *(Parameter(f"__ufm_{d}", "__ufm_intp") for d in dims))
+    parameters = (*function.parameters, *(Parameter(f"__ufm_d_{n}", "__ufm_intp") for n, _ in enumerate(dims)))
     called = replace(
         function,
         name=f"__ufm_call_{k}",
@@ -222,6 +222,7 @@ def _write_wrapper(
     """One of the two functions that a loop calls."""
     function, cplus = typed.function, typed.cplus
     cores = {o.index: o.core for o in (*signature.inputs, *signature.outputs)}
+    sizes = {d: f"__ufm_d_{n}" for n, d in enumerate(dims)}
     parameters, arguments, shapes = [], [], []
     for n, parameter in enumerate(function.parameters):
         kind = parameter.type
@@ -229,11 +230,11 @@ def _write_wrapper(
         if kind.kind != "array":
             arguments.append(f"__ufm_a{n}")
             continue
-        shape = ", ".join(str(d) if isinstance(d, int) else f"__ufm_d_{d}" for d in cores[n])
+        shape = ", ".join(str(d) if isinstance(d, int) else sizes[d] for d in cores[n])
         shapes.append(f"const __ufm_intp __ufm_n{n}[] = {{{shape}}};")
         arguments.append(f"__ufm_slice((char *)__ufm_a{n}, sizeof(*__ufm_a{n}), {kind.ndim}, __ufm_n{n})")
     parameters += [f"{c_type(t, cplus=cplus)} *__ufm_r{n}" for n, t in enumerate(typed.outputs)]
-    parameters += [f"__ufm_intp __ufm_d_{d}" for d in dims]
+    parameters += [f"__ufm_intp {size}" for size in sizes.values()]
     if clone is None or clone.fails:
         parameters.append("int *__ufm_fault")
     arguments += ["1"] if function.skip_dispatch else []
@@ -241,7 +242,7 @@ def _write_wrapper(
     call = f"{clone.name if clone else function.cname}({', '.join(arguments)})"
     returns = signature.function.returns
     head = f"static inline {returns} {name}({', '.join(parameters)})"
-    unused = "".join(f" (void)__ufm_d_{d};" for d in dims)
+    unused = "".join(f" (void){size};" for size in sizes.values())
     lines = [*shapes, unused.strip()]
     auto = "auto" if cplus else "__auto_type"
     result = ""

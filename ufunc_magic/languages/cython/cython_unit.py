@@ -343,7 +343,8 @@ def _optimize(c: str, start: int, end: int, *, words: str) -> str:
 def _compile_unit(cell: _Cell, unit: _Unit, library: Path, *, has_defs: bool) -> tuple[Diagnostic, ...]:
     """Compile and link ``unit``, with a profile where the user asks for one, and with the type of bound defs."""
     tool, options = cell.tool, cell.options
-    driver = cells.driver(tool, parallel=bool(options.parallel), folder=cell.folder)
+    signatures = [instance.signature for instance in unit.translation.instances]
+    driver = cells.driver(tool, signatures=signatures, parallel=bool(options.parallel), folder=cell.folder)
     vectors = cells.vector_math(tool, unit.simd, folder=cell.folder)
     extra = [driver, *vectors, *map(Path, cell.settings.sources)]
     if has_defs:
