@@ -14,9 +14,10 @@ from .api import (
     from_numba as from_numba,
     loads as loads,
     save_module as save_module,
+    verify as verify,
     wrap_header as wrap_header,
 )
-from .bench import compare as compare
+from .bench import Verdict as Verdict, compare as compare
 from .interop.hosts import address as address, get_include as get_include, write_header as write_header
 from .model import (
     ArgumentError as ArgumentError,

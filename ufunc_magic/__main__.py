@@ -1,4 +1,4 @@
-"""The command line: ``python -m ufunc_magic demo | doctor | cache | inspect``."""
+"""The command line: ``python -m ufunc_magic demo | doctor | verify | cache | inspect``."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 from .api import doctor
 
                 print(doctor())
+            case "verify":
+                return _verify(line)
             case "inspect":
                 _inspect(line.file)
             case _:
@@ -41,6 +43,19 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("demo", help="compile two C functions, check them against Python, print their table")
     commands.add_parser("doctor", help="show compilers, CPU, OpenMP, SIMD math, caches and packages")
+    verify = commands.add_parser(
+        "verify",
+        help="compile a file, check and time its functions; status 0 right, 1 wrong, 2 does not compile, 3 crashes",
+    )
+    verify.add_argument("file", help="source in a language of the cells, by its suffix")
+    verify.add_argument("functions", nargs="*", help="the functions that must be right; all if none is named")
+    verify.add_argument("--ref", default="", metavar="EXPR", help="a Python function that returns the expected results")
+    verify.add_argument("--data", default="", metavar="EXPR", help="expressions for the inputs")
+    verify.add_argument(
+        "--import", dest="modules", default="", metavar="NAMES", help="modules for EXPR: scipy.special,mine"
+    )
+    verify.add_argument("--time", default="1s", help="how long to check and time for (1s)")
+    verify.add_argument("--json", action="store_true", help="print JSON")
     inspect = commands.add_parser("inspect", help="show what an object code file contains, without running any of it")
     inspect.add_argument("file", help="a file that contains the bytes from dumps()")
     cache = commands.add_parser("cache", help="show the cache of compiled code")
@@ -52,15 +67,45 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _inspect(file: str) -> None:
-    from .model import TargetError, is_signed, unpack
-    from .render import contents
+def _verify(line: argparse.Namespace) -> int:
+    from .api import verify
+    from .model import OptionError, language_of_suffix
+
+    suffix = Path(line.file).suffix
+    language = language_of_suffix(suffix)
+    if not language:
+        raise OptionError(f"{line.file}: {suffix!r} is the suffix of no language.", remedy="Use .c, .cpp or .pyx.")
+    sys.path.insert(0, "")
+    names = {name.partition(".")[0]: __import__(name) for name in filter(None, line.modules.split(","))}
+    source = _read(line.file, remedy="Name a file with source.").decode(errors="replace")
+    verdict = verify(
+        source,
+        ref=line.ref,
+        data=line.data,
+        functions=line.functions,
+        language=language,
+        names=names,
+        time=line.time,
+        name=line.file,
+    )
+    print(verdict.to_json() if line.json else verdict)
+    return verdict.exit_status
+
+
+def _read(file: str, *, remedy: str) -> bytes:
+    from .model import TargetError
 
     try:
-        data = Path(file).read_bytes()
+        return Path(file).read_bytes()
     except OSError as error:
-        fault = f"{file} cannot be read: {error.strerror}."
-        raise TargetError(fault, remedy="Name a file that contains the bytes from dumps().") from None
+        raise TargetError(f"{file} cannot be read: {error.strerror}.", remedy=remedy) from None
+
+
+def _inspect(file: str) -> None:
+    from .model import is_signed, unpack
+    from .render import contents
+
+    data = _read(file, remedy="Name a file that contains the bytes from dumps().")
     object_code, entry = unpack(data)
     print(contents(object_code, entry=entry, size=len(data), signed=is_signed(data)))
 

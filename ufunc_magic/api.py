@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -12,9 +12,13 @@ from . import languages, runtime, serialize
 from .model import (
     LANGUAGES,
     ArgumentError,
+    CellCrashed,
+    CellExited,
+    Comfort,
     OptionError,
     SignatureError,
     TargetError,
+    UfuncMagicError,
     language_key,
     make_options,
     names_for,
@@ -25,6 +29,7 @@ from .model import (
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from .bench import Verdict
     from .compilers import Diagnosis
     from .interop.python_package import SavedModule
     from .model import OptionKeywords
@@ -416,3 +421,78 @@ def from_numba(function: Any) -> np.ufunc:
     from .interop.numba import link_ufunc  # imports Numba
 
     return link_ufunc(function)
+
+
+def verify(
+    source: str,
+    *,
+    functions: Sequence[str] = (),
+    language: str = "c",
+    names: Mapping[str, Any] | None = None,
+    name: str = "<source>",
+    **options: Any,
+) -> Verdict:
+    """Compile a source, check its functions, and time them.
+
+    Each function is compared with the same function in Python, or with ``ref``.  New code runs in another process
+    first, and a crash later is contained, so that neither ends this process.
+
+    Parameters
+    ----------
+    source : str
+    functions : sequence of str
+        The functions that must be right; all that the source defines if omitted.
+    language : str
+        A key of the table of languages, ``"c"``, or the name of a dialect, ``"c++"``.
+    names : mapping
+        Names for ``ref`` and ``data``, besides ``np`` and ``math``.
+    name : str
+        What messages call the source.
+    **options
+        As of `compile_c` and its siblings.  ``ref`` is a Python function or an expression for one, ``"np.hypot"``, with
+        the expected results; ``data`` has expressions for the inputs; ``time`` is 1 s if omitted.
+
+    Returns
+    -------
+    Verdict
+        Printable, with ``ok``, ``exit_status`` and ``to_json()``.
+
+    Raises
+    ------
+    OptionError
+        For an option that is wrong, and for a name in ``functions`` that the source does not define.
+
+    Examples
+    --------
+    >>> um.verify("double twice(double x) { return x + x; }", ref="lambda x: 2 * x").status
+    'right'
+    >>> um.verify("double twice(double x) { return x * x; }", ref="lambda x: 2 * x").exit_status
+    1
+    """
+    from . import pipeline  # imports compilers
+    from .bench import Verdict, judge_report
+
+    key = language_key(language)
+    if not key:
+        raise OptionError(f"language={language!r} is no language.", remedy=f"Use one of {', '.join(LANGUAGES)}.")
+    dialect = {"cplus": True} if language == "c++" else {}
+    chosen = make_options({"time": 1.0, **options, **dialect})
+    try:
+        built = pipeline.build(source, language=key, options=chosen, name=name)
+    except OptionError:
+        raise
+    except (CellCrashed, CellExited) as fault:
+        return Verdict("crashes", str(fault))
+    except UfuncMagicError as fault:
+        return Verdict("does not compile", str(fault))
+    refused = built.report_data.refused
+    known = [*built, *refused]
+    if missing := [name for name in functions if name not in known]:
+        raise OptionError(f"The source has no function {missing[0]!r}.", remedy=f"It has {', '.join(known)}.")
+    chosen_names = list(functions) or [code.name for code in built.report_data.functions] + list(refused)
+    notes: list[str] = []
+    report = None
+    others = [name for name in built if name not in chosen_names]
+    with Comfort("the report", notes, passing=UfuncMagicError):
+        report = pipeline.report(built, options=chosen, namespace=names, without=others)
+    return judge_report(report, chosen_names, refused, notes)

@@ -4,3 +4,4 @@ from .comparing import compare as compare, compare_request as compare_request, m
 from .loop_reports import LoopReports as LoopReports
 from .machine import load_limits as load_limits
 from .rounds import CLOCK as CLOCK
+from .verdict import Verdict as Verdict, judge_report as judge_report

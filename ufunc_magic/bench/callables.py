@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,9 @@ class _Sizes:
     #: Label -> seconds that the first call spent on compiling.
     compiled: dict[str, float] = field(default_factory=dict)
     bytes_per_element: float = 0.0
+    #: Compares results with the expected ones at this size; the label of the candidate that they are from, "" for none.
+    check: Callable[[Any], Agreement] = lambda result: Agreement(True, 0.0)
+    truth: str = ""
 
     def measure_all(self) -> bool:
         """Fill the rows size by size; whether an interrupt ended it."""
@@ -105,10 +108,13 @@ class _Sizes:
         pace = Pace(start + seconds, RESERVE * seconds, LEAST_ROUNDS, MOST_ROUNDS, sample)
         baseline = request.candidates[0].label
         prepared = Prepared(entries, args, size)
-        # Each size begins with the same state.
-        rows = request.call_apart(
-            lambda: measure_rows(request, prepared, pace=pace, pressure=self.pressure, baseline=baseline)
-        )
+
+        def measure_and_check() -> tuple[tuple[Row, ...], str]:
+            rows = measure_rows(request, prepared, pace=pace, pressure=self.pressure, baseline=baseline)
+            return self.check_again(entries, rows)
+
+        rows, note = request.call_apart(measure_and_check)  # each size begins with the same state
+        self.notes += [note] if note and note not in self.notes else []
         for row in rows:
             self.costs.setdefault(row.label, []).append(row.seconds / max(1, size))
         self.rows += rows
@@ -175,24 +181,47 @@ class _Sizes:
         several = request.tolerance != 0 and len(self.groups) > 1
         step = max(1, size // CHECKED) | 1 if several else 1
 
-        def check(one: Candidate) -> Agreement | None:
-            if one is truth and not apart:
-                return None
+        def check(result: Any) -> Agreement:
             return check_whole(
-                expected,
-                results[one.label],
-                arguments=args,
-                tolerance=request.tolerance,
-                step=step,
-                explain=explain,
+                expected, result, arguments=args, tolerance=request.tolerance, step=step, explain=explain
             )
 
+        self.check, self.truth = check, "" if apart else truth.label
         nbytes = {one.label: count_bytes(args, results[one.label]) for one in present}
         self.bytes_per_element = nbytes[present[-1].label] / max(1, size)
         return [
-            one.entry(calls[one.label], size, check(one), nbytes[one.label], self.compiled.get(one.label))
+            one.entry(
+                calls[one.label],
+                size,
+                None if one.label == self.truth else check(results[one.label]),
+                nbytes[one.label],
+                self.compiled.get(one.label),
+            )
             for one in present
         ]
+
+    def check_again(self, entries: Sequence[TimedCall], rows: tuple[Row, ...]) -> tuple[tuple[Row, ...], str]:
+        """The rows after one more call of each candidate, and a note.
+
+        Millions of timed calls may have changed what it returns.  Where the candidate that has the expected results
+        keeps state itself, later results say nothing.
+        """
+        order = sorted(zip(entries, rows, strict=True), key=lambda pair: pair[0].label != self.truth)
+        checked: dict[str, Row] = {}
+        for entry, row in order:
+            fetch = next(one.fetch_results for one in self.request.candidates if one.label == entry.label)
+            try:
+                result = try_call(repr(entry.label), entry.call, clock=self.request.budget.clock, fetch=fetch)[1]
+                verdict = self.check(result)
+            except ComparisonError as error:
+                verdict = Agreement(False, float("inf"), detail=error.message)
+            if entry.label == self.truth and not verdict.ok:
+                return rows, f"{entry.label} keeps state: its results after the timed calls differ from the first ones"
+            if row.ok and not verdict.ok:
+                detail = f"after the timed calls, {verdict.detail}"
+                row = replace(row, agreement=replace(verdict, detail=detail), speedup=None, speedup_range=None)
+            checked[entry.label] = row
+        return tuple(checked[row.label] for row in rows), ""
 
     def call_first(self, one: Candidate, call: Call) -> Any:
         """The results of a candidate's first call at a size.

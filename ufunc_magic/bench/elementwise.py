@@ -64,8 +64,7 @@ def prepare_ufunc(request: Request, operands: Operands) -> Prepared:
     results = request.call_apart(lambda: time_once(request.call(arrays), clock=clock)[1])
     whole = reference if reference and expectation.takes_arrays(reference.function, arrays, len(operands.out)) else None
     if whole:
-        drawn = None if request.stateful else request.forms.random
-        expected = [expectation.expect_everywhere(whole.function, arrays, nout=len(operands.out), random=drawn)]
+        expected = [_with_roundings(request, operands, expectation.expect_everywhere(whole.function, arrays))]
     else:
         expected = _expect(request, operands, arrays)
     computed = [(rival, _compute(request, operands, rival, arrays)) for rival in request.rivals]
@@ -250,13 +249,21 @@ def _expect_at(
     """The expectations of the reference, or of the exact form with the forms that have other roundings."""
     forms, nout = request.forms, len(operands.out)
     if request.reference:
-        drawn = None if request.stateful else forms.random
-        return expectation.expect_at(request.reference.function, arrays, places, nout=nout, random=drawn)
+        part = expectation.expect_at(request.reference.function, arrays, places, nout=nout)
+        return part and _with_roundings(request, operands, part)
     if request.stateful:  # a second call of it would begin with another state
         return expectation.expect_at(forms.exact, arrays, places, nout=nout)  # type: ignore[arg-type]
     narrow = forms.python is not forms.exact and set(operands.types) & set("efF")
     doubles = forms.python if narrow else None
     return expectation.expect_at(forms.exact, arrays, places, nout=nout, unrounded=doubles, random=forms.random)  # type: ignore[arg-type]
+
+
+def _with_roundings(request: Request, operands: Operands, part: Expected) -> Expected:
+    """The expectations of the reference, with the roundings of the function's own form where it has one."""
+    exact, random = request.forms.exact, request.forms.random
+    if request.stateful or exact is None or random is None:
+        return part
+    return expectation.with_roundings(part, exact=exact, random=random, nout=len(operands.out))
 
 
 def _check_reference(label: str, results: Sequence[Any], nout: int) -> None:

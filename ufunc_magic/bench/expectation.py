@@ -103,7 +103,8 @@ class Expected:
 
     ``inputs`` are the elements, and ``places`` their positions in the timed inputs; None for the edges of the domain,
     which are not timed.  ``again`` computes expectations at other inputs, and NaN where it cannot; ``unrounded``
-    computes them in double if ``again`` rounds to float at every step, ``random`` with random roundings.
+    computes them in double if ``again`` rounds to float at every step, ``random`` with random roundings.  ``exact`` is
+    ``random`` without those, where ``again`` is another function: the user's reference.
     """
 
     inputs: Arrays
@@ -112,18 +113,22 @@ class Expected:
     again: Callable[[Arrays], Arrays]
     unrounded: Callable[[Arrays], Arrays] | None = None
     random: Callable[[Arrays], Arrays] | None = None
+    exact: Callable[[Arrays], Arrays] | None = None
 
 
-def expect_everywhere(
-    function: Callable[..., Any], inputs: Arrays, *, nout: int, random: Callable[..., Any] | None = None
-) -> Expected:
-    """The expectations of a function of arrays at every element; ``random`` is a function of scalars."""
+def expect_everywhere(function: Callable[..., Any], inputs: Arrays) -> Expected:
+    """The expectations of a function of arrays at every element."""
 
     def again(arrays: Arrays) -> Arrays:
         return tuple(map(np.asarray, split_outputs(function(*arrays))))
 
-    drawn = random and functools.partial(_again, random, nout)
-    return Expected(inputs, again(inputs), np.arange(len(inputs[0])), again, random=drawn)
+    return Expected(inputs, again(inputs), np.arange(len(inputs[0])), again)
+
+
+def with_roundings(part: Expected, *, exact: Callable[..., Any], random: Callable[..., Any], nout: int) -> Expected:
+    """The expectations of a reference, with the checked function's own forms: how far other roundings move it."""
+    again, drawn = (functools.partial(_again, form, nout) for form in (exact, random))
+    return replace(part, random=drawn, exact=again)
 
 
 def expect_at(
@@ -351,7 +356,7 @@ def _noise(part: Expected, rows: NDArray[np.intp]) -> Arrays:
     """Changes of the results over ``DRAWS`` draws of every rounding."""
     assert part.random is not None
     inputs = tuple(array[rows] for array in part.inputs)
-    known = tuple(result[rows] for result in part.results)
+    known = part.exact(inputs) if part.exact else tuple(result[rows] for result in part.results)
     return _reach(part, [_apart(part.random(inputs), known) for _ in range(DRAWS)], share=0.6)
 
 

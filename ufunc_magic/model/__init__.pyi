@@ -25,6 +25,7 @@ from .languages import (
     LANGUAGES as LANGUAGES,
     LanguageEntry as LanguageEntry,
     language_key as language_key,
+    language_of_suffix as language_of_suffix,
     own_views as own_views,
     source_suffix as source_suffix,
 )

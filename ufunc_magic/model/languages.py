@@ -68,6 +68,18 @@ def source_suffix(name: str) -> str:
     return dict(entry.dialects).get(name, entry.suffix)
 
 
+#: Suffixes that people use besides those of the table.
+_OTHER_SUFFIXES = {".cc": ".cpp", ".cxx": ".cpp", ".hpp": ".cpp", ".h": ".c", ".py": ".pyx"}
+
+
+def language_of_suffix(suffix: str) -> str:
+    """Return the language or dialect of files with this suffix; ``""`` if there is none."""
+    suffix = _OTHER_SUFFIXES.get(suffix, suffix)
+    names = {entry.suffix: key for key, entry in LANGUAGES.items()}
+    names |= {own: name for entry in LANGUAGES.values() for name, own in entry.dialects}
+    return names.get(suffix, "")
+
+
 def own_views(name: str) -> tuple[str, ...]:
     """Return the views of ``--show`` that only cells of this language or dialect have."""
     key = language_key(name)

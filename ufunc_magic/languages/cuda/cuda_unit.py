@@ -370,7 +370,7 @@ def _resources(
 
 
 @dataclass(frozen=True)
-class Verdict:
+class DeviceCheck:
     """NVRTC's messages, and the facts that the object code keeps."""
 
     device: Mapping[str, Any] = field(default_factory=dict)
@@ -378,7 +378,7 @@ class Verdict:
     notes: tuple[str, ...] = ()
 
 
-def check(source: str, *, unit: Unit, options: Options, name: str) -> Verdict:
+def check(source: str, *, unit: Unit, options: Options, name: str) -> DeviceCheck:
     """Compile a cell for the GPU and throw the result away.
 
     Not with ``--device cpu``, and not where NVRTC is not installed.
@@ -392,7 +392,7 @@ def check(source: str, *, unit: Unit, options: Options, name: str) -> Verdict:
     tool = None if options.device == "cpu" else nvrtc.find()
     device_part = about(text, source, tool=tool)
     if tool is None:
-        return Verdict(device_part)
+        return DeviceCheck(device_part)
     # Reductions of a warp came with 8.0.
     arch = nvrtc.architecture(tool, (8, 0) if "__reduce_" in text else None)
     try:
@@ -401,7 +401,7 @@ def check(source: str, *, unit: Unit, options: Options, name: str) -> Verdict:
         own = [d for d in fault.diagnostics if d.severity == "error" and d.file == name]
         if not own or any("could not open source file" in d.message for d in own):
             warnings = (replace(d, severity="warning") if d.severity == "error" else d for d in fault.diagnostics)
-            return Verdict(device_part, tuple(replace(d, message=f"NVRTC: {d.message}") for d in warnings))
+            return DeviceCheck(device_part, tuple(replace(d, message=f"NVRTC: {d.message}") for d in warnings))
         raise CompileError(
             fault.message,
             remedy="With --device cpu it is compiled for the CPU alone.",
@@ -409,8 +409,8 @@ def check(source: str, *, unit: Unit, options: Options, name: str) -> Verdict:
             output=fault.output,
         ) from None
     except ToolchainError as fault:
-        return Verdict(device_part, notes=(f"not checked by NVRTC: {fault.marked}",))
-    return Verdict(device_part, tuple(replace(d, message=f"NVRTC: {d.message}") for d in compiled.diagnostics))
+        return DeviceCheck(device_part, notes=(f"not checked by NVRTC: {fault.marked}",))
+    return DeviceCheck(device_part, tuple(replace(d, message=f"NVRTC: {d.message}") for d in compiled.diagnostics))
 
 
 def about(text: str, source: str, *, tool: nvrtc.Nvrtc | None = None) -> dict[str, Any]:
