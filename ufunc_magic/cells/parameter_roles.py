@@ -97,7 +97,7 @@ def guessed(function: Function, note: Annotation, typedefs: Mapping[str, str]) -
         if isinstance(parameter, ContainerParameter):
             pass
         elif (parameter.pointer or parameter.shape) and parameter.length not in sizes.values():
-            _check_layout(function, parameter, set(sizes.values()))
+            _check_layout(function, parameter, set(sizes.values()), typedefs)
             if function.external and parameter.shape and not parameter.const:
                 shape = "".join(f"[{dim}]" for dim in parameter.shape)
                 raise NotUfuncError(
@@ -130,9 +130,9 @@ def _role(parameter: Parameter) -> _Role:
     return roles[parameter.access]
 
 
-def _check_layout(function: Function, parameter: Parameter, sizes: set[str]) -> None:
+def _check_layout(function: Function, parameter: Parameter, sizes: set[str], typedefs: Mapping[str, str]) -> None:
     """Whether the declaration alone tells how many elements a pointer leads to."""
-    remedy = f"Write its layout in a comment above the function, for example // ufunc: {_example(function)}."
+    remedy = f"Write its layout in a comment above the function, for example // ufunc: {_example(function, typedefs)}."
     if any(isinstance(dim, str) and dim not in sizes for dim in parameter.shape):
         shape = "".join(f"[{dim}]" for dim in parameter.shape)
         raise NotUfuncError(f"'{parameter.name}{shape}' has a size that no integer parameter gives", remedy)
@@ -144,24 +144,59 @@ def _check_layout(function: Function, parameter: Parameter, sizes: set[str]) -> 
         raise NotUfuncError(f"pointer '{parameter.name}' is used as an array", remedy)
 
 
-def _example(function: Function) -> str:
-    """A signature the function might have: core dimensions named like its first integer parameter, or like two of them
-    where an index ``i*w + j`` counts in rows."""
-    words = [
-        parameter.name for parameter in function.parameters if re.search(r"\b(int|long|\w*size_t)\b", parameter.type)
-    ]
-    dim = next(iter(words), "n") or "n"
-    rows = {p.name: sides for p in function.parameters if p.pointer and (sides := _rows(function, p.name, words))}
-    sizes = {dim} if not rows else {size for both in rows.values() for size in both}
-    cores: dict[bool, list[str]] = {True: [], False: [] if function.returns == "void" else ["()"]}
-    for parameter in function.parameters:
-        if parameter.name not in sizes or parameter.pointer:
-            inner = ",".join(rows.get(parameter.name, (dim,)) if parameter.pointer else map(str, parameter.shape))
-            role = _role(parameter)
-            cores[role != "output"].append(f"({inner})")
-            if role == "inout":
-                cores[False].append(f"({inner})")
-    return f"{','.join(cores[True]) or '(n)'}->{','.join(cores[False]) or '(n)'}"
+#: Names that people give to the number of an array's elements.
+_OF_SIZES = re.compile(
+    r"(?i)n[a-z]?|n_?\d|n_\w+|(\w*_)?(len(gth)?|size|sz|count|cnt|num(el)?|dim|rows?|cols?|columns|width|height)(_\w+|\d)?|"
+    r"\w+(len(gth)?|size|count)|num_?\w+"
+)
+
+
+def _example(function: Function, typedefs: Mapping[str, str]) -> str:
+    """A signature that the function might have: core dimensions named like integers that seem to be sizes, or like two
+    of them where an index ``i*w + j`` counts in rows."""
+    parameters = function.parameters
+    integers = [p.name for p in parameters if p.name and _is_integer(p, typedefs) and _is_word(p, typedefs)]
+    sizes = [name for name in integers if _OF_SIZES.fullmatch(name) or _ends_loop(function, name)]
+    lengths = [p.length for p in parameters if p.length]
+    dim = next(iter((*lengths, *sizes)), "n")
+    inner: dict[int, Core] = {}
+    for index, p in enumerate(parameters):
+        following = parameters[index + 1].name if index + 1 < len(parameters) else ""
+        if p.pointer == 1 and not (p.const or p.indexed or p.shape or p.length):
+            inner[index] = ()  # one number
+            continue
+        own = p.length or (following if following in sizes else dim)
+        inner[index] = (*(_rows(function, p.name, integers) or (own,)), *p.shape) if p.pointer else p.shape
+    roles = {index: _role(p) for index, p in enumerate(parameters)}
+    known = {d for index, core in inner.items() if roles[index] != "output" for d in core}
+    for index, core in inner.items():
+        # Nothing gives its size but the array itself.
+        if roles[index] == "output" and any(isinstance(d, str) and d not in (*known, *integers) for d in core):
+            roles[index] = "inout"
+            known |= {*core}
+    sides: dict[bool, list[str]] = {True: [], False: [] if function.returns == "void" else ["()"]}
+    for index, p in enumerate(parameters):
+        if p.name in integers and p.name in known:
+            continue  # it receives the size
+        if roles[index] != "output":
+            sides[True].append(_shown(inner[index]))
+        if roles[index] != "input":
+            sides[False].append(_shown(inner[index]))
+    return f"{','.join(sides[True]) or '()'}->{','.join(sides[False]) or '()'}"
+
+
+def _is_word(parameter: Parameter, typedefs: Mapping[str, str]) -> bool:
+    """Whether its type is one of C's integers or of their usual names."""
+    return bool(
+        re.search(
+            r"\b(int|long|short|char|unsigned|signed|\w*size_t|\w*int\d*_t)\b", resolved(parameter.type, typedefs)
+        )
+    )
+
+
+def _ends_loop(function: Function, name: str) -> bool:
+    """Whether a loop of the body counts from 0 to it."""
+    return bool(re.search(rf"=\s*0\s*;[^;]*?<=?\s*{re.escape(name)}\b", function.text))
 
 
 def _rows(function: Function, pointer: str, words: Sequence[str]) -> tuple[str, ...]:
@@ -229,7 +264,7 @@ def annotated(function: Function, note: Annotation, typedefs: Mapping[str, str],
             faults.append(fault)
     if faults:
         raise faults[0]
-    _refuse(function, note, *_miscounted(function, note, sizes))
+    _refuse(function, note, *_miscounted(function, note, sizes, typedefs))
 
 
 def _give_cores(function: Function, note: Annotation, roles: Mapping[int, _Role], *, returned: int) -> dict[int, Core]:
@@ -287,7 +322,9 @@ def _choices(parameter: Parameter, *, forced: bool) -> dict[_Role, int]:
     return _COSTS[parameter.access]
 
 
-def _miscounted(function: Function, note: Annotation, sizes: Mapping[int, str]) -> tuple[str, str]:
+def _miscounted(
+    function: Function, note: Annotation, sizes: Mapping[int, str], typedefs: Mapping[str, str]
+) -> tuple[str, str]:
     """The fault and the remedy where the counts of a signature fit no reading of the function."""
     forced = _forced(function, note)
     free = [index for index in range(len(function.parameters)) if index not in sizes]
@@ -301,7 +338,7 @@ def _miscounted(function: Function, note: Annotation, sizes: Mapping[int, str]) 
         f"inputs: {', '.join(ins) or 'none'}; outputs: {', '.join(outs) or 'none'}"
     )
     receives = "An integer parameter receives the size of a dimension with the same name."
-    return fault, f"Write one group for each operand, for example // ufunc: {_example(function)}. {receives}"
+    return fault, f"Write one group for each operand, for example // ufunc: {_example(function, typedefs)}. {receives}"
 
 
 def _check_core(function: Function, note: Annotation, parameter: Parameter, core: Core) -> None:

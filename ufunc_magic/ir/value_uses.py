@@ -438,7 +438,7 @@ def _add_passed(body: _Body, uses: Sequence[_Use], call: FunctionCall, inner: Se
     for argument, use in zip(call.arguments, inner, strict=False):
         root = body.root(argument) if argument.type.kind == "a" else None
         own = uses[body.positions[root.symbol]] if root and root.symbol in body.positions else None
-        for index in use.indexes:
+        for index in tuple(use.indexes):  # of a recursion, those that are added to
             limit = _outer_limit(body, call.arguments, index)
             if limit is None:
                 continue
@@ -448,7 +448,7 @@ def _add_passed(body: _Body, uses: Sequence[_Use], call: FunctionCall, inner: Se
                 changed |= _add_index(body, uses, argument, limit)
         if own is not None and use.rising and not own.rising:
             own.rising = changed = True
-        for array in use.within:
+        for array in tuple(use.within):
             outer = body.root(call.arguments[array]) if array < len(call.arguments) else None
             if outer is not None:
                 _add_order(body, uses, outer.symbol, argument)

@@ -2,8 +2,9 @@
 
 In goes ObjectCode, or its bytes; out come NumPy ufuncs and functions, as a `Build`. ``registry`` opens object code
 once (`load`, `loaded`), with ``loader`` for libraries and modules; ``numpy_ufunc``, ``promotion`` (no number is
-narrowed silently), ``def_function`` (a def that stays one), ``records`` (structures) and ``cffi_function`` are for the
-functions, ``bound_function`` for those that a language binds itself; ``pickling`` is pickles, `dumps` and `loads`;
+narrowed silently), ``def_function`` (a def that stays one), ``records`` (structures), ``sized_calls`` (numbers that
+give sizes) and ``cffi_function`` are for the functions, ``bound_function`` for those that a language binds itself;
+``pickling`` is pickles, `dumps` and `loads`;
 ``cell_names`` is what messages of running code call their cells; ``exception_codec`` and ``c_library`` are for code
 that runs. A ufunc carries its `UfuncLoops` (`loops_of`), which keep the `LoadedObject`; `origin_of` finds
 where a function comes from.  ``locks`` has the locks that keep threads from doing the same thing twice.

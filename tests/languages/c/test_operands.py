@@ -280,6 +280,29 @@ def test_what_is_no_ufunc_stays_plain_and_says_why(text: str) -> None:
 
 
 LAYOUTS: dict[str, str] = {
+    "void bsort(int *arr, int n) { for (int i = 0; i < n - 1; i++) for (int j = 0; j < n - i - 1; j++)\n"
+    "    if (arr[j] > arr[j + 1]) { int t = arr[j]; arr[j] = arr[j + 1]; arr[j + 1] = t; } }": "(n)->(n)",
+    "double area(float (*pts)[3], int n) { double s = 0; for (int i = 0; i < n; i++) s += pts[i][0] * pts[n-1-i][1];\n"
+    "    return s; }": "(n,3)->()",
+    "int search(int *arr, int l, int r, int x) { while (l <= r) { int m = l + (r - l) / 2; if (arr[m] == x) return m;\n"
+    "    if (arr[m] < x) l = m + 1; else r = m - 1; } return -1; }": "(n),(),(),()->()",
+    "void sift(int a[], int n, int i) { int l = 2 * i; if (l < n && a[l] > a[i]) { a[i] = a[l]; sift(a, n, l); } }": (
+        "(n),()->(n)"
+    ),
+    "void merge(int *a, int na, int *b, int nb, int *out) { int i = 0, j = 0;\n"
+    "    while (i < na || j < nb) *out++ = j == nb || (i < na && a[i] < b[j]) ? a[i++] : b[j++]; }": "(na),(nb)->(na)",
+    "void ones(double *y, int n) { double *e = y + n; while (y < e) *y++ = 1; }": "()->(n)",
+    "unsigned crc(const unsigned char *data, size_t length, unsigned seed) {\n"
+    "    while (length--) seed = seed * 31 + *data++; return seed; }": "(length),()->()",
+    "int longest(int *arr, unsigned *best, long total) { *best = 0;\n"
+    "    for (long i = 0; i + 1 < total; i++) if (arr[i] < arr[i + 1]) ++*best; return 1; }": "(total)->(),()",
+    "void transposed(const double *a, double *b, int rows, int cols) {\n"
+    "    for (int i = 0; i < rows; i++) for (int j = 0; j < cols; j++) b[j*rows + i] = a[i*cols + j]; }": (
+        "(rows,cols)->(cols,rows)"
+    ),
+    "typedef unsigned u; int most(u *x, u num) { u m = 0; while (num-- > 1) m += x[num] > x[num - 1]; return m; }": (
+        "(num)->()"
+    ),
     "double f(int n, float *x, double a) { for (int i = 0, j = n-1; i < n; j = i++) a += x[i] - x[j]; return a; }": (
         "(n),()->()"
     ),
@@ -295,6 +318,8 @@ LAYOUTS: dict[str, str] = {
 def test_the_layout_that_is_proposed_is_that_of_the_loops(text: str) -> None:
     _, (plain,) = planned(text)
     assert plain.remedy.endswith(f"for example // ufunc: {LAYOUTS[text]}.")
+    (signature,), _ = planned(text, signature=LAYOUTS[text])
+    assert signature.core == LAYOUTS[text]
 
 
 def test_cplus_classes_stay_plain() -> None:
