@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ufunc_magic.bench import compare, compare_request, load_limits, machine, make_request, report
+from support import replace_name
+from ufunc_magic.bench import compare, compare_request, judging, load_limits, machine, make_request, report
 from ufunc_magic.bench.candidates import Candidate
 from ufunc_magic.bench.judging import (
     CROWDED_DOUBT,
@@ -21,11 +22,12 @@ from ufunc_magic.bench.judging import (
     describe_loop,
     judge,
     judge_rows,
+    measure_rows,
 )
-from ufunc_magic.bench.machine import Limits, measure_limits, read_cache_levels, revise_limits
+from ufunc_magic.bench.machine import Limits, Pressure, measure_limits, read_cache_levels, revise_limits
 from ufunc_magic.bench.request import Arguments, Request
 from ufunc_magic.bench.rivals import load_forms, make_rivals, parse_rivals
-from ufunc_magic.bench.rounds import Call, TimedCall, Timing
+from ufunc_magic.bench.rounds import Call, Pace, TimedCall, Timing
 from ufunc_magic.bench.samples import convert_inputs
 from ufunc_magic.forms import cython_text, numexpr_text
 from ufunc_magic.model import CellFunction, CellPlace, ComparisonError, ObjectCode, Options, ReportData, Target
@@ -375,3 +377,13 @@ def test_a_cell_s_function_and_its_rivals_over_sizes(monkeypatch: pytest.MonkeyP
 def test_a_candidate_carries_its_compile_time_to_its_row() -> None:
     made = Candidate("x", np.sqrt, compile_seconds=0.25)
     assert compare({"a": np.sqrt, "x": made}, np.ones(10), budget=0.02).rows[1].compile_seconds == 0.25
+
+
+@pytest.mark.parametrize("helped", [True, False])
+def test_a_row_that_ran_on_one_thread_says_so(helped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace_name(monkeypatch, judging, "has_helpers", lambda call: helped)
+    kinds = {"f, 1 thread": "ufunc", "f, 2 threads": "parallel"}
+    entries = [TimedCall(label, kind, Call(abs, (1,)), 10) for label, kind in kinds.items()]  # type: ignore[arg-type]
+    pace = Pace(0.0, least=1, most=1, sample=0.0)
+    rows = measure_rows(REQUEST, Prepared(entries, (), 10), pace=pace, pressure=Pressure())
+    assert ["one thread" in row.note for row in rows] == [False, not helped]

@@ -522,7 +522,7 @@ def test_stop_leaves_an_element_that_never_ends(parallel: int) -> None:
 
 @pytest.mark.usefixtures("shared_cache")
 def test_stop_leaves_an_element_of_a_loop_with_threads() -> None:
-    calls = {name: STOPPED[name] for name in ("scalar", "array")}
+    calls = {name: STOPPED[name] for name in ("scalar", "array", "generalized")}
     assert stop_calls(calls, parallel=2) == {key: ["stopped", "stopped", "True"] for key in calls}
 
 

@@ -19,7 +19,7 @@ from ..render import Row, agrees, percent
 from ..runtime import current_place, origin_of, ufunc_of
 from .machine import IMPOSSIBLE, Pressure
 from .request import Request
-from .rounds import LEAST_OF_LONG, Pace, TimedCall, Timing, measure
+from .rounds import LEAST_OF_LONG, Pace, TimedCall, Timing, has_helpers, measure
 
 if TYPE_CHECKING:
     from ..render import LoopReport
@@ -87,7 +87,10 @@ def measure_rows(
     """Time the entries in turns, and judge them."""
     calls = [entry.call for entry in prepared.entries]
     timings = measure(calls, clock=request.budget.clock, pace=pace)
-    return judge_rows(request, prepared, timings, baseline=baseline, crowded=pressure.crowded)
+    rows = judge_rows(request, prepared, timings, baseline=baseline, crowded=pressure.crowded)
+    alone = {e.label for e in prepared.entries if e.kind == "parallel" and not has_helpers(e.call)}
+    notes = {row.label: "; ".join(filter(None, ("ran on one thread", row.note))) for row in rows if row.label in alone}
+    return tuple(replace(row, note=notes.get(row.label, row.note)) for row in rows)
 
 
 def judge_rows(

@@ -180,6 +180,16 @@ def time_once(call: Call, *, clock: Clock) -> tuple[float, Any]:
         return max(0.0, _add_waiting(clock() - start, before, clock)), result
 
 
+def has_helpers(call: Call) -> bool:
+    """Whether other threads of this process compute a part of the call."""
+    with call.context():
+        others, own = -_read_usage()[0], -time.thread_time()
+        for _ in range(3):
+            call.function(*call.arguments)
+        others, own = others + _read_usage()[0], own + time.thread_time()
+    return others > HELP * own
+
+
 def measure(calls: Sequence[Call], *, clock: Clock, pace: Pace) -> list[Timing]:
     """Time the calls in turns; the timings are in the order of the calls."""
     samples: list[list[float]] = [[] for _ in calls]

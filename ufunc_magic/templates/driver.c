@@ -1052,8 +1052,10 @@ typedef struct Hand {
     Inside *inside;
 } Hand;
 
+struct Items;
 typedef struct {
     const __ufm_plan *plan;
+    const struct Items *items; /* of a generalized loop; NULL: element-wise */
     char **args;
     const ptrdiff_t *steps;
     ptrdiff_t count, next;        /* next: the first element that nobody has taken */
@@ -1112,8 +1114,8 @@ static int take(Job *job, ptrdiff_t *from, ptrdiff_t *to)
 {
     *from = __atomic_load_n(&job->next, __ATOMIC_RELAXED);
     do {
-        const ptrdiff_t left = job->count - *from, even = left / (4 * job->parts) & -(ptrdiff_t)MAX_BLOCK;
-        const ptrdiff_t piece = even > 8 * MAX_BLOCK ? even : 8 * MAX_BLOCK;
+        const ptrdiff_t left = job->count - *from, share = left / (4 * job->parts), even = share & -(ptrdiff_t)MAX_BLOCK;
+        const ptrdiff_t piece = job->items ? share + 1 : even > 8 * MAX_BLOCK ? even : 8 * MAX_BLOCK;
         if (left <= 0) return 0;
         *to = left < piece ? job->count : *from + piece;
     } while (!__atomic_compare_exchange_n(&job->next, from, *to, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
@@ -1127,6 +1129,8 @@ static void stop_job(Job *job)
     __atomic_store_n(&job->next, job->count, __ATOMIC_RELAXED);
 }
 
+static Flags work_on_items(Job *job, Own *own, int caller, ptrdiff_t *first);
+
 /* Flags and modes belong to a thread, so each judges its own pieces.  Comes back with the lock. */
 static void work_on(Job *job, int caller)
 {
@@ -1138,7 +1142,8 @@ static void work_on(Job *job, int caller)
     Thread here = {.modes = job->modes, .total = job->count}, *const around = own->now;
     own->now = &here;
     set_all(0, job->modes);
-    while (take(job, &from, &to)) {
+    if (job->items) real = work_on_items(job, own, caller, &first);
+    else while (take(job, &from, &to)) {
         Walk walk = {
             .own = own, .pace = pace_of(own, job->plan), .start = from, .stop = to, .whole = is_whole(job->plan)};
         int failed = 0;
@@ -1246,31 +1251,38 @@ static void hire(int wanted)
 #endif
 }
 
+/* This thread and the others, until all is done or has failed. */
+static void share(Job *job)
+{
+    const int parts = job->parts;
+    pthread_mutex_lock(&lock);
+    const int alone = job_now != NULL;
+    if (!alone) {
+        hire(parts - 1);
+        job_now = job;
+        __atomic_store_n(&seats, parts - 1, __ATOMIC_RELAXED);
+        pthread_cond_broadcast(&work);
+    }
+    pthread_mutex_unlock(&lock);
+    work_on(job, 1);
+    if (!alone) {
+        __atomic_store_n(&seats, 0, __ATOMIC_RELAXED);
+        pthread_mutex_unlock(&lock);
+        for (int k = 0; k < SPIN && __atomic_load_n(&job->inside, __ATOMIC_RELAXED); k++) PAUSE;
+        pthread_mutex_lock(&lock);
+        wait_for_others(job);
+        job_now = NULL;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 /* An exception belongs to the thread that called, so what failed elsewhere is computed once more by it. */
 static Flags run_parallel(const __ufm_plan *plan, char **args, const ptrdiff_t *steps, ptrdiff_t count, int contiguous,
                           int parts, Modes modes, int *halt)
 {
     Job job = {.plan = plan, .args = args, .steps = steps, .count = count, .first = count, .contiguous = contiguous,
                .parts = parts, .modes = modes};
-    pthread_mutex_lock(&lock);
-    const int alone = job_now != NULL;
-    if (!alone) {
-        hire(parts - 1);
-        job_now = &job;
-        __atomic_store_n(&seats, parts - 1, __ATOMIC_RELAXED);
-        pthread_cond_broadcast(&work);
-    }
-    pthread_mutex_unlock(&lock);
-    work_on(&job, 1);
-    if (!alone) {
-        __atomic_store_n(&seats, 0, __ATOMIC_RELAXED);
-        pthread_mutex_unlock(&lock);
-        for (int k = 0; k < SPIN && __atomic_load_n(&job.inside, __ATOMIC_RELAXED); k++) PAUSE;
-        pthread_mutex_lock(&lock);
-        wait_for_others(&job);
-        job_now = NULL;
-    }
-    pthread_mutex_unlock(&lock);
+    share(&job);
     /* What an element that failed leaves undone may be no error after all, so everything behind it counts. */
     if (job.interrupted) *halt = 1;
     else if (job.failure.known && job.failure.element <= job.first) {
@@ -1412,7 +1424,7 @@ FAST ONCE static void prepare(const __ufm_core_plan *plan, const Core *cores, ch
 }
 
 /* The items from one on, and what of them is known. */
-typedef struct {
+typedef struct Items {
     const __ufm_core_plan *plan;
     const Core *cores;
     char *const *args;
@@ -1506,6 +1518,71 @@ static void run_items(Own *own, Items *items, int *halt)
     }
 }
 
+/* Memory for contiguous copies of the cores of one item, and the cores that use it; NULL: there is none. */
+static char *place_cores(Core *cores, int all)
+{
+    size_t need = 64;
+    for (int k = 0; k < all; k++) need += ((size_t)cores[k].items * cores[k].size + 127) & ~(size_t)63;
+    char *const memory = malloc(need);
+    if (!memory) return NULL;
+    char *scratch = memory + (64 - (uintptr_t)memory % 64) % 64;
+    for (int k = 0; k < all; k++) {
+        cores[k].scratch = scratch;
+        FENCE(scratch + (size_t)cores[k].items * cores[k].size, 64);
+        scratch += ((size_t)cores[k].items * cores[k].size + 127) & ~(size_t)63;
+    }
+    return memory;
+}
+static void free_cores(const Core *cores, int all, char *memory)
+{
+    for (int k = 0; memory && k < all; k++) UNFENCE(cores[k].scratch + (size_t)cores[k].items * cores[k].size, 64);
+    free(memory);
+}
+
+#ifdef UFM_PARALLEL
+/* Items of a job, until one fails in any way: the thread that called computes from there on once more, and tells. */
+static Flags work_on_items(Job *job, Own *own, int caller, ptrdiff_t *first)
+{
+    Items items = *job->items;
+    const int all = items.plan->nin + items.plan->nout;
+    Core *const cores = malloc((size_t)all * sizeof *cores);
+    if (cores) memcpy(cores, items.cores, (size_t)all * sizeof *cores);
+    char *const memory = cores ? place_cores(cores, all) : NULL;
+    items.cores = cores;
+    for (ptrdiff_t to; memory && take(job, &items.item, &to); ) {
+        Walk walk = {.own = own, .pace = pace_of(own, items.plan), .start = items.item, .stop = to};
+        int status = 0;
+        for (ptrdiff_t count; !status && (count = advance(&walk)); ) {
+            if (caller && time_to_ask(own) && interrupted()) stop_job(job);
+            if (__atomic_load_n(&job->interrupted, __ATOMIC_RELAXED)) break;
+            items.stop = walk.start + count;
+            set_raised(0);
+            status = call_items(own, &items);
+        }
+        int halt = 0;
+        if (status == FAULTED && was_stop(own, &halt)) stop_job(job);
+        if (!status) continue;
+        __atomic_store_n(&job->next, job->count, __ATOMIC_RELAXED);
+        if (items.item < *first) *first = items.item;
+    }
+    if (!memory) *first = 0;
+    if (memory) free_cores(cores, all, memory);
+    free(cores);
+    return items.real;
+}
+
+/* All items of a call, on several threads; comes back with the first one that is still to be computed. */
+static ptrdiff_t share_items(Items *items, ptrdiff_t total, Modes modes, int *halt)
+{
+    Job job = {.plan = (const __ufm_plan *)items->plan, .items = items, .count = total, .first = total,
+               .parts = workers(), .modes = modes};
+    share(&job);
+    items->real |= job.real;
+    if (job.interrupted) *halt = 1;
+    return job.first;
+}
+#endif
+
 /* -1: an exception is set. */
 int __ufm_generalized(const __ufm_core_plan *plan, char *const *args, const ptrdiff_t *dimensions, const ptrdiff_t *steps)
 {
@@ -1515,7 +1592,6 @@ int __ufm_generalized(const __ufm_core_plan *plan, char *const *args, const ptrd
     const short *number = plan->cores;
     const ptrdiff_t *core_step = steps + all;
     Flags real = 0;
-    size_t need = 0;
     Own *const own = ask_own();
     if (total <= 0) return 0;
     if (doomed(own)) return -1;
@@ -1523,7 +1599,8 @@ int __ufm_generalized(const __ufm_core_plan *plan, char *const *args, const ptrd
 
     Core *cores = malloc((size_t)all * sizeof *cores);
     char *memory = NULL;
-    int halt = 1;
+    ptrdiff_t largest = 1;
+    int halt = 1, separate = 1; /* no output is an input */
     if (!cores) goto done;
     for (int k = 0; k < all; k++, number++) {
         Core *core = cores + k;
@@ -1542,23 +1619,23 @@ int __ufm_generalized(const __ufm_core_plan *plan, char *const *args, const ptrd
         if (((uintptr_t)args[k] | (uintptr_t)steps[k]) % align) core->direct = 0;
         for (int d = core->dims - 1; d >= 0; step *= core->sizes[d--])
             core->direct &= core->steps[d] == step || core->sizes[d] <= 1;
-        need += ((size_t)core->items * core->size + 127) & ~(size_t)63;
+        largest = core->items > largest ? core->items : largest;
     }
     /* f(x, out=x): the output must not be zeroed while the input is still to be read. */
     for (int o = nin; o < all; o++)
-        for (int k = 0; k < nin; k++) cores[o].direct &= !meets(cores + k, args[k], steps[k], cores + o, args[o], steps[o], total);
-    if (!(memory = malloc(need + 64))) goto done;
+        for (int k = 0; k < nin; k++)
+            if (meets(cores + k, args[k], steps[k], cores + o, args[o], steps[o], total)) cores[o].direct = separate = 0;
+    if (!(memory = place_cores(cores, all))) goto done;
     halt = 0;
-    char *scratch = memory + (64 - (uintptr_t)memory % 64) % 64;
-    for (int k = 0; k < all; k++) {
-        cores[k].scratch = scratch;
-        FENCE(scratch + (size_t)cores[k].items * cores[k].size, 64);
-        scratch += ((size_t)cores[k].items * cores[k].size + 127) & ~(size_t)63;
-    }
 
     const int state = plan->item ? 0 : hold();
     Items items = {.plan = plan, .cores = cores, .args = args, .steps = steps, .dims = dims};
-    Walk walk = {.own = own, .pace = pace_of(own, plan), .stop = total};
+#ifdef UFM_PARALLEL
+    for (int k = nin; k < all; k++) separate &= steps[k] != 0;
+    if (plan->item && separate && total > 1 && total * largest >= 16384 && workers() > 1)
+        items.item = share_items(&items, total, before.modes, &halt);
+#endif
+    Walk walk = {.own = own, .pace = pace_of(own, plan), .start = items.item, .stop = halt ? items.item : total};
     for (ptrdiff_t count; (count = advance(&walk)) && !(time_to_ask(own) && (halt = interrupted())); ) {
         items.stop = walk.start + count;
         run_items(own, &items, &halt);
@@ -1566,10 +1643,9 @@ int __ufm_generalized(const __ufm_core_plan *plan, char *const *args, const ptrd
     }
     if (!plan->item) let_go(state);
     real = items.real;
-    UNFENCE(memory, need + 64);
 done:
     if (!memory) fail(__ufm_host.memory_error, "no memory for a contiguous copy of the core dimensions");
-    free(memory);
+    free_cores(cores, all, memory);
     free(cores);
     restore(&before, halt ? 0 : real);
     return halt ? -1 : 0;
