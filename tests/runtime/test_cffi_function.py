@@ -390,7 +390,7 @@ def test_references_of_cplus_are_pointers() -> None:
         double far(const point &p, const char *why) { return p.x; }
         double near(const double &x, std::size_t n, const char *why) { return x * n; }
         double height(const point p, const char *why) { return p.y; }
-        double length(const string &s) { return s.size(); }
+        double length(const basic_string<char> &s) { return s.size(); }
         """,
         cplus=True,
     )

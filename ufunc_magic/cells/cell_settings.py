@@ -178,7 +178,7 @@ class CellBuild:
         if reasons:
             return ParseError(
                 f"{self.name} has nothing to bind: {reasons[0]}.",
-                remedy="Give the function a name of its own, and types of its own.",
+                remedy="Write a function of numbers or arrays that calls it.",
             )
         hidden = [f.name for f in unit.functions if f.name != "main" and f.file]
         if hidden:

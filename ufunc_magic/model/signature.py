@@ -459,6 +459,8 @@ class Unit:
         Name -> members of each structure that NumPy could have, or why it could not.
     stray_notes : tuple of (int, str)
         Line and words of each ``// ufunc:`` comment of the cell that belongs to no function.
+    untyped : tuple of str
+        C++ templates of functions without a type parameter, which are not among the functions.
     """
 
     functions: tuple[Function, ...] = ()
@@ -472,6 +474,7 @@ class Unit:
     prototypes: tuple[Function, ...] = ()
     records: dict[str, tuple[Member, ...] | str] = field(default_factory=dict)
     stray_notes: tuple[tuple[int, str], ...] = ()
+    untyped: tuple[str, ...] = ()
 
     @property
     def loop_lines(self) -> tuple[int, ...]:

@@ -344,6 +344,8 @@ def load(
     ------
     TargetError, LinkError
         If it cannot run here.
+    SignatureError
+        If none of its functions can be bound.
     Exception
         Any exception that the statements of an extension module raise.
     """
@@ -356,6 +358,7 @@ def load(
         library, functions = opened.library, opened.functions
         native = library if isinstance(library, loader.Library) else None
         notes = list(map(place.text, opened.report_data.all_notes))
+        faults: list[SignatureError] = []
         binder = _binder(object_code)
         if binder is not None:
             opened.memory = binder.open_memory(opened)
@@ -383,12 +386,15 @@ def load(
                     function = PlainFunction(code, address, owner=opened, checked=checked)
             except SignatureError as fault:
                 notes.append(str(fault))
+                faults.append(fault)
             if binder is not None:
                 function = binder.bind(code, opened, function)
             if function is not None:
                 functions[code.name] = function
         if binder is not None:
             functions.update(binder.group(object_code, functions))
+        if faults and not functions:
+            raise faults[0]
         if opened.module is not None:
             public = _list_public(opened.module, functions)
             opened.functions = {n: f for n, f in public.items() if n not in opened.report_data.refused}

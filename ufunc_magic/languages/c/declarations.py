@@ -262,7 +262,10 @@ class FunctionHead(NamedTuple):
     @property
     def invented(self) -> tuple[str, ...]:
         """The type parameters that ``auto`` adds."""
-        return tuple(d.base for d, _ in self.parameters if d.base.startswith(INVENTED))
+        names = [d.base for d, _ in self.parameters if d.base.startswith(INVENTED)]
+        listed = self.declared.marks[0].node.child_by_field_name("parameters") if self.declared.marks[0].node else None
+        packs = [n for n in (listed.named_children if listed else ()) if n.type == "variadic_parameter_declaration"]
+        return (*names, *(INVENTED for n in packs if read_declarations(n)[0][0].base == "auto"))
 
 
 @dataclass

@@ -222,6 +222,8 @@ class _Cell:
     drafts: list[tuple[Function, Node]] = field(default_factory=list)
     names: dict[str, None] = field(default_factory=dict)
     interface: dict[str, None] = field(default_factory=dict)
+    #: Templates of functions that have no type parameters, but packs or numbers.
+    untyped: dict[str, None] = field(default_factory=dict)
 
 
 def _read_unit(cell: _Cell, tree: CText) -> Unit:
@@ -247,6 +249,7 @@ def _read_unit(cell: _Cell, tree: CText) -> Unit:
         unknown_types=tuple(name for name in cell.interface if not cell.types.known(name)),
         prototypes=tuple(function for name, function in cell.prototypes.items() if name not in own),
         records=cell.types.records,
+        untyped=tuple(name for name in cell.untyped if name not in own),
         stray_notes=_find_stray_notes(cell, (*functions, *cell.prototypes.values())),
     )
 
@@ -295,6 +298,9 @@ def _read(cell: _Cell, node: Node, place: _Place) -> list[tuple[Node, _Place]]:
         names = declarations.template_names(node)
         if not names and b"__global__" in (node.text or b"").partition(b"{")[0]:
             names = ("",)  # of numbers alone: the cell says which of them a kernel is launched with
+        if not names and declarations.template_parameters(node):
+            heads = (cell.types.head(n) for n in node.named_children if n.type == "function_definition")
+            cell.untyped.update(dict.fromkeys(head.declared.name for head in heads if head))
         return [
             (child, replace(place, template=names, outer=node))
             for child in node.named_children

@@ -34,6 +34,11 @@ def bindable(plains: Iterable[Plain], *, taken: Iterable[str], unit: Unit) -> tu
     """
     names = Counter(map(qualified, unit.functions))
     known, bound, notes = {*taken}, list[Plain](), list[str]()
+    if unit.untyped:
+        untyped = ", ".join(unit.untyped)
+        notes.append(
+            f"no ufunc is made of {untyped}: a template of a pack or of numbers has no types to make loops for"
+        )
     for plain in plains:
         function = plain.function
         overloaded = names[qualified(function)] > 1
