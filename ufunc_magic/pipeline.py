@@ -270,11 +270,11 @@ def _try_out(
             return _compile_with(language, source, options=options, more=more, name=name, folder=folder)
 
     data = None
-    if options.data and names is not None:
+    if options.data:
         from . import bench
 
         with contextlib.suppress(OptionError):  # the report raises it
-            data = bench.read_data(options.data, names)
+            data = bench.read_data(options.data, names or {})
     return guard.try_out(cell, again=again, sanitize=options.sanitize, lenient=options.sandbox, data=data)
 
 

@@ -11,6 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 import ufunc_magic as um
 from support import compile_in, run_cell
 from ufunc_magic.guard import available
+from ufunc_magic.model import OperandUse, ReportData
 
 pytestmark = [
     pytest.mark.usefixtures("shared_cache"),
@@ -110,8 +111,16 @@ def test_an_index_outside_of_its_array_is_a_note(built: um.Build) -> None:
     notes = {note.partition("(")[0]: note for note in built.report_data.all_notes}
     assert "inverse(p) with n=5, arrays filled with -1: writes before the start of o." in notes["inverse"]
     assert notes["inverse"].endswith("may write memory outside its array.")
-    assert "v and t0 filled with nan" in notes["group"]
+    assert "lab filled with -1, v and t0 filled with -1.0: writes before the start of t." in notes["group"]
     assert "interp(x, y, q) with n=1, m=1, x=[0.1], y=[0.1], q=[0.3]: reads just past the end of x" in notes["interp"]
+
+
+def test_uses_are_kept_in_the_cache(built: um.Build) -> None:
+    data, functions = built.report_data.to_bytes(), built.loaded.object_code.functions
+    assert [f.uses for f in ReportData.from_bytes(data, functions).functions] == [
+        f.uses for f in built.report_data.functions
+    ]
+    assert built.report_data.functions[0].uses[2] == OperandUse(within=0)
 
 
 def test_tables_use_fitting_values(built: um.Build) -> None:

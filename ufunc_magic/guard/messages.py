@@ -168,25 +168,23 @@ def warning_text(faults: Sequence[tuple[Fault, Case]], *, sandbox: bool = False)
     text = " ".join(
         f"{', '.join(calls[:_MOST_NAMED])}{', ...' * (len(calls) > _MOST_NAMED)}: {what}." for what, calls in shown
     )
-    if sandbox:
-        return f"{text} In the sandbox, such a call raises an exception."
-    return f"{text} Such a call {' or '.join(dict.fromkeys(_describe_ends(faults)))}."
+    ends = " or ".join(dict.fromkeys(_describe_ends([fault for fault, _ in faults], sandbox=sandbox)))
+    return f"{text} {'In the sandbox, such' if sandbox else 'Such'} a call {ends}."
 
 
-def _describe_ends(faults: Sequence[tuple[Fault, Case]]) -> Iterator[str]:
+def _describe_ends(faults: Sequence[Fault], *, sandbox: bool) -> Iterator[str]:
     """Describe how a call of the bound function ends after each of the faults."""
-    names = dict.fromkeys(
-        _RAISES.get(f.kind, "CellCrashed") for f, _ in faults if f.kind not in ("endless", "allocation") and not f.near
-    )
+    raising = [f for f in faults if not f.near and (sandbox or f.kind not in ("endless", "allocation"))]
+    names = dict.fromkeys("an exception" if sandbox else _RAISES.get(f.kind, "CellCrashed") for f in raising)
     if names:
         yield f"raises {' or '.join(names)}"
-    for fault, _ in faults:
-        if fault.kind == "endless":
-            yield "runs until you press Stop"
-        elif fault.kind == "allocation" and "CellCrashed" not in names:
-            yield "raises CellCrashed if there is too little memory"
-        elif fault.near:
+    for fault in faults:
+        if fault.near:
             yield f"may {'write' if fault.writes else 'read'} memory outside its array"
+        elif fault.kind == "endless" and not sandbox:
+            yield "runs until you press Stop"
+        elif fault.kind == "allocation" and not sandbox and "CellCrashed" not in names:
+            yield "raises CellCrashed if there is too little memory"
 
 
 def quote_output(data: bytes, total: int) -> str:

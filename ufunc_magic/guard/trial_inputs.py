@@ -169,6 +169,7 @@ class Case:
             "dimensions": [count, *(_size(d, sizes) for d in named)],
             "steps": [*steps, *core_steps],
             "seconds": seconds,
+            "optional": self.kind != "ordinary",
         }
 
     def value(self, value: Any, items: int) -> Any:
@@ -263,7 +264,7 @@ def _elementwise(code: CellFunction, loop: LoopCode) -> Iterator[Case]:
     if not kinds:
         yield Case(code, loop, "ordinary", ((),) * 3)
         return
-    ordinary = tuple(_in_range(row, _uses(code)) for row in _ordinary_rows(kinds))
+    ordinary = tuple(_in_range(row, code.uses) for row in _ordinary_rows(kinds))
     huge = _rows([_huge(n) for n in _numbers(code, loop)], ordinary[1])
     edges = _rows([_edges(k) for k in kinds], ordinary[1])
     if not code.cautious:
@@ -273,7 +274,7 @@ def _elementwise(code: CellFunction, loop: LoopCode) -> Iterator[Case]:
         return
     # A function that may loop runs one element at a time: the endless one is known then.
     usual, others = _counting_rows(kinds, ordinary)
-    usual = tuple(dict.fromkeys(_in_range(row, _uses(code)) for row in usual))
+    usual = tuple(dict.fromkeys(_in_range(row, code.uses) for row in usual))
     for row in usual:
         yield Case(code, loop, "ordinary", (row,))
     yield Case(code, loop, "ordinary", usual[:1], at_end=False)
@@ -300,10 +301,11 @@ def _generalized(code: CellFunction, loop: LoopCode) -> Iterator[Case]:
     # A value fills an array; scalar operands deserve more rows.
     scalar = any(not core for core in cores[: code.nin])
     edges = _rows([_edges(k) for k in kinds], ordinary)[: 24 if scalar else 4]
-    for row in (*edges[:1], *_in_order((*edges[1:], *rows[1 : 4 if scalar else 1]), ordinary, code.uses)):
-        yield Case(code, loop, "edge", (row,), usual)
+    edges = (*edges, *rows[1 : 4 if scalar else 1])
     huge = _rows([_huge(n) for n in _numbers(code, loop)], ordinary)[: 12 if scalar else 2]
-    for row in _in_order(huge, ordinary, code.uses):
+    for row in _fitted(edges, ordinary, code.uses, unordered=1, outside=2):
+        yield Case(code, loop, "edge", (row,), usual)
+    for row in _fitted(huge, ordinary, code.uses, unordered=0, outside=1):
         yield Case(code, loop, "huge", (row,), usual)
 
 
@@ -333,15 +335,23 @@ def _uses(code: CellFunction) -> tuple[OperandUse, ...]:
     return code.uses or (_NO_USE,) * code.nin
 
 
-def _in_order(rows: Sequence[Row], ordinary: Row, uses: Sequence[OperandUse]) -> list[Row]:
-    """Rows with rising numbers where those must rise: that equal ones fail is known after the first row."""
-    rising = [use.rising and not use.below for use in uses] or [False] * len(ordinary)
-    changed = [tuple(o if r else v for r, o, v in zip(rising, ordinary, row, strict=True)) for row in rows]
-    return list({repr(row): row for row in changed}.values())
+def _fitted(
+    rows: Sequence[Row], ordinary: Row, uses: Sequence[OperandUse], *, unordered: int, outside: int
+) -> list[Row]:
+    """Rows with ordinary indices and rising arrays, but for the first ones, which show what else the function takes."""
+    fitted = []
+    for n, row in enumerate(rows):
+        special = [n < (outside if u.below else unordered if u.rising else len(rows)) for u in uses] or [True] * len(
+            row
+        )
+        fitted.append(tuple(v if k else o for k, v, o in zip(special, row, ordinary, strict=True)))
+    return list({repr(row): row for row in fitted}.values())
 
 
 def _in_range(row: Row, uses: Sequence[OperandUse]) -> Row:
     """The row with indices of tables inside of these."""
+    if not uses:
+        return row
     return tuple(min(max(v, u.low), u.stop({}) - 1) if u.below else v for v, u in zip(row, uses, strict=True))
 
 

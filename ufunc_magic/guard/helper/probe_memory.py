@@ -75,8 +75,9 @@ PROT_NONE = 0
 #: Operands with prepared memory, and the bytes between them: a closer miss names its operand.
 PREPARED = 12
 APART = 1 << 16
-CANARY = 0x5A
-NOTHING = b"\x5a" * PAGE
+#: Byte around operands: to add 1 to a float or a double of such bytes changes it.
+CANARY = 0x3F
+NOTHING = bytes([CANARY]) * PAGE
 
 libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p
