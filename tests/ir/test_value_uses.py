@@ -68,6 +68,11 @@ int peaks(const double *x, int n) {
 double masked(const double *t, const int *x, int n) {
   double s = 0; for (int i = 0; i < n; i++) s += t[x[i] & 7] + t[x[i] % 3]; return s; }
 //
+int below(const double *x, const double *y, int n) {
+  for (int i = 0; i < n; i++) if (x[i] >= y[i]) return 0; return 1; } //
+int merge(const int *a, int n, const int *b, int m, int *o) { int i = 0, j = 0, k = 0;
+  while (i < n && j < m) { while (i < n && a[i] <= b[j]) o[k++] = a[i++]; o[k++] = b[j++]; } return k; }
+// a: rising; b: in a
 double best(const double *x, int n) {
   double b = x[0]; for (int i = 1; i < n; i++) if (x[i] > b) b = x[i]; return b; }
 //

@@ -16,7 +16,8 @@ def operand_uses(signature: Signature) -> tuple[OperandUse, ...]:
         below = tuple(dict.fromkeys(text for _, text in limits))
         # An array of indices of itself, such as one of parents, is in order if it leads nowhere else.
         rising = use.rising or any(index.parameter == operand.index for index in use.indexes)
-        uses.append(OperandUse(max([0, *(low for low, _ in limits)]), below, rising, *searched[:1]))
+        within = -1 if rising or below or not searched else searched[0]
+        uses.append(OperandUse(max([0, *(low for low, _ in limits)]), below, rising, within))
     return tuple(uses) if any(use != OperandUse() for use in uses) else ()
 
 

@@ -417,6 +417,8 @@ def _add_search(body: _Body, uses: Sequence[_Use], test: Binary, loop: Node, *, 
         variable, _ = split_shift(element[1])
         if variable is None or variable not in _changed(loop):
             continue
+        if second and split_shift(second[1])[0] is variable:  # two arrays, element by element
+            continue
         own = body.sources.get(variable, [])
         if not halved or any(isinstance(n, Binary) and n.op in ("/", "//", ">>") for e in own for n in walk(e)):
             _add_order(body, uses, element[0], other)
