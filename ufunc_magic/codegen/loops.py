@@ -294,14 +294,21 @@ def _reduce(
     if _is_checked(instance) or not simple:
         return {"sequence_loads": " ".join(loads), "reduce_begin": "", "reduce_step": "", "reduce_end": ""}
     t, o = inputs[0].t, outputs[0].t
-    same = "" if signature.inputs[0].type == signature.outputs[0].type else f"__UFM_TYPE({t}) == __UFM_TYPE({o}) && "
+    same, step, end = "", "__ufm_r0", "__ufm_running"
+    if signature.inputs[0].type != signature.outputs[0].type:
+        same = f"__UFM_TYPE({t}) == __UFM_TYPE({o}) && "
+        if not cplus:  # types of vectors have no conversions
+            step, end = (
+                f"__builtin_choose_expr(__builtin_types_compatible_p({t}, {o}), {value}, {other})"
+                for value, other in ((step, end), (end, f"*({o} *)__ufm_p[2]"))
+            )
     running = f"__ufm_char __ufm_reduces = {same}__ufm_p[0] == __ufm_p[2] && !__ufm_s[0] && !__ufm_s[2];"
     value = f"__ufm_reduces ? __ufm_running : *(const {t} *)(__ufm_q0 + __ufm_j * __ufm_d0)"
     return {
         "sequence_loads": f'__asm__ volatile("" : "+r"(__ufm_reduces)); const {t} __ufm_v0 = {value}; {loads[1]}',
         "reduce_begin": f"{running} {t} __ufm_running = __ufm_reduces ? *(const {t} *)__ufm_p[2] : __UFM_ZERO({t});",
-        "reduce_step": "__ufm_running = __ufm_r0; if (!__ufm_reduces)",
-        "reduce_end": f"if (__ufm_reduces) *({o} *)__ufm_p[2] = __ufm_running;",
+        "reduce_step": f"__ufm_running = {step}; if (!__ufm_reduces)",
+        "reduce_end": f"if (__ufm_reduces) *({o} *)__ufm_p[2] = {end};",
     }
 
 

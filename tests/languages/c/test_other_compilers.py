@@ -125,3 +125,14 @@ def test_an_error_in_such_a_cell_is_told_of_its_own_words() -> None:
     assert "DWORD'" not in str(caught.value)
     with pytest.raises(um.CompileError, match="expected expression"):
         um.compile_c("struct s { int LONG; };\ndouble f(double x) { return x + ; }")
+
+
+def test_a_function_of_vectors_costs_no_other_function() -> None:
+    source = """\
+typedef float v4 __attribute__((vector_size(16)));
+v4 scaled(float k, v4 x) { return k * x; }
+double f(double x) { return x + 1; }
+float g(int n, float x) { return n + x; }
+"""
+    b = um.compile_c(source)
+    assert (list(b), b.f(1.0), b.g(1, np.float32(2))) == (["f", "g"], 2, 3)
