@@ -522,4 +522,4 @@ def test_explaining_takes_its_share_of_the_time_only() -> None:
     with pytest.raises(ComparisonError):
         compare({"a": math.sqrt}, "x", clock=clock)
     assert not compare(calls, np.linspace(1, 2, 10), budget=8.0, clock=clock).ok
-    assert clock.now < 16
+    assert clock.now < 20  # with the calls that check again after the timed ones

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -82,3 +84,22 @@ def test_the_command_line_has_the_status_as_its_own(tmp_path: Path, capsys: pyte
     assert "nope" in capsys.readouterr().err
     assert main(["verify", str(tmp_path / "x.txt")]) == 1
     assert ".txt" in capsys.readouterr().err
+
+
+def test_a_candidate_that_remembers_results_by_the_array_is_found() -> None:
+    memory: dict[int, np.ndarray] = {}
+
+    def remembering(x: np.ndarray) -> np.ndarray:
+        return memory.setdefault(id(x), x * x)
+
+    x = np.linspace(0, 1, 10_000)
+    table = um.compare({"NumPy": np.square, "remembers": remembering, "honest": lambda x: x * x}, x, budget=0.1)
+    assert "another order" in table.rows[1].alarm
+    assert table.rows[2].ok
+    np.testing.assert_array_equal(x, np.linspace(0, 1, 10_000))
+
+
+@pytest.mark.parametrize("function", [np.sort, np.cumsum, np.argsort, lambda x: x[::-1], lambda x: x.sum()])
+def test_functions_of_whole_arrays_are_not_asked_for_another_order(function: Callable[..., Any]) -> None:
+    table = um.compare({"one": function, "other": lambda x: function(x)}, np.linspace(0, 1, 5000), budget=0.05)
+    assert table.ok

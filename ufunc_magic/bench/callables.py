@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..model import ComparisonError
+from ..model import FAULTS, ComparisonError
 from ..render import Agreement, Comparison, Row, count, duration
+from .agreement import split_outputs
 from .candidates import Candidate, count_variants, try_call
 from .expectation import check_whole, copy_arrays, explain_rounding, find_changed
 from .judging import Prepared, measure_rows
@@ -36,6 +37,9 @@ PASSES = 4
 
 #: Share of the budget that the passes at one size may take even if it is spent; ten times that for the cheapest.
 OVERRUN = 0.01
+
+#: Ulp that do not count where only the order of elements is in question.
+ANY_ROUNDING = 1e6
 
 #: Elements that are compared at each of several sizes, evenly spaced: smaller sizes have shown the others.
 CHECKED = 1 << 19
@@ -100,6 +104,7 @@ class _Sizes:
     def measure_size(self, args: tuple[Any, ...], *, seconds: float, left: float) -> None:
         """Check and time the candidates that can be afforded, within ``seconds`` of the seconds left."""
         request, start, size = self.request, self.request.budget.clock(), count_elements(args)
+        args = tuple(arg.copy() if type(arg) is np.ndarray else arg for arg in args)  # they are reordered later
         present = self.select_affordable(args, seconds, left=left) if self.rows else request.candidates
         if not present:
             return
@@ -111,7 +116,8 @@ class _Sizes:
 
         def measure_and_check() -> tuple[tuple[Row, ...], str]:
             rows = measure_rows(request, prepared, pace=pace, pressure=self.pressure, baseline=baseline)
-            return self.check_again(entries, rows)
+            rows, note = self.check_again(entries, rows)
+            return (rows, note) if note else (self.check_reordered(entries, rows, args), "")
 
         rows, note = request.call_apart(measure_and_check)  # each size begins with the same state
         self.notes += [note] if note and note not in self.notes else []
@@ -223,6 +229,51 @@ class _Sizes:
             checked[entry.label] = row
         return tuple(checked[row.label] for row in rows), ""
 
+    def check_reordered(
+        self, entries: Sequence[TimedCall], rows: tuple[Row, ...], args: tuple[Any, ...]
+    ) -> tuple[Row, ...]:
+        """The rows after a call on the same arrays with their elements in another, unpredictable order.
+
+        A candidate that remembers results by the array, and computes nothing in timed calls, returns the old ones.
+        Where the expected results depend on the order (a sum, a search), nothing is asked.
+        """
+        entry = next((one for one in entries if one.label == self.truth), None)
+        arrays = [arg for arg in args if type(arg) is np.ndarray and arg.ndim]
+        if entry is None or not arrays or len({len(array) for array in arrays}) > 1 or len(arrays[0]) < 2:
+            return rows
+        clock, order = self.request.budget.clock, np.random.default_rng().permutation(len(arrays[0]))
+
+        def call(one: TimedCall) -> Any:
+            return time_once(one.call, clock=clock)[1]
+
+        try:
+            before = call(entry)
+            for array in arrays:
+                array[...] = array[order]
+            expected = call(entry)
+            if not _is_reordered(before, expected, order):
+                return rows
+            return tuple(self._accuse(one, row, call, expected, args) for one, row in zip(entries, rows, strict=True))
+        except FAULTS:
+            return rows
+        finally:
+            back = np.argsort(order)
+            for array in arrays:
+                array[...] = array[back]
+
+    def _accuse(
+        self, entry: TimedCall, row: Row, call: Callable[[TimedCall], Any], expected: Any, args: tuple[Any, ...]
+    ) -> Row:
+        """The row, which disagrees if its results are not those of the reordered arrays."""
+        candidate = next(one for one in self.request.candidates if one.label == entry.label)
+        if not row.ok or candidate.place is not None or entry.label == self.truth:
+            return row
+        verdict = check_whole(expected, call(entry), arguments=args, tolerance=ANY_ROUNDING)
+        if verdict.ok:
+            return row
+        detail = f"with the same arrays in another order, {verdict.detail}"
+        return replace(row, agreement=replace(verdict, detail=detail), speedup=None, speedup_range=None)
+
     def call_first(self, one: Candidate, call: Call) -> Any:
         """The results of a candidate's first call at a size.
 
@@ -250,3 +301,13 @@ class _Sizes:
             again, _ = time_once(call, clock=clock)
             self.compiled[one.label] = max(0.0, seconds - again)
         return result
+
+
+def _is_reordered(before: Any, after: Any, order: np.ndarray[Any, Any]) -> bool:
+    """Whether results are those of before in another order."""
+    pairs = zip(split_outputs(before), split_outputs(after), strict=True)
+    return all(
+        type(a) is type(b) is np.ndarray and a.shape == b.shape and len(a) == len(order) and np.array_equal(a[order], b)
+        for a, b in pairs
+        if np.ndim(a)
+    ) and any(np.ndim(a) for a in split_outputs(before))

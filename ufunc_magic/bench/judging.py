@@ -211,7 +211,7 @@ def judge(share: float, seconds: float, code: CellFunction | None = None) -> str
         The function, if it is ours; others may move more than their arguments and results.
     """
     if share > IMPOSSIBLE:
-        return ""
+        return "faster than memory allows: it returns a view, or does not compute each element in each call"
     if share >= MEMORY_BOUND:
         return f"memory-bound, {percent(min(1.0, share))} of memory bandwidth"
     if seconds < CALL and share < 0.1:

@@ -52,4 +52,5 @@ def run_line(
     comparison = compare_request(replace(request, limit=load_limits(), progress=progress))
     if "plot" in options:
         comparison.plot()
+        comparison = replace(comparison, plotted=True)
     return comparison

@@ -51,6 +51,8 @@ class Comparison:
         The ranges of the inputs, ``"m, v from -2 to 2"``.
     core : str
         Sizes of the core dimensions, ``"n=1000"``.
+    plotted : bool
+        Matplotlib has drawn it, so its page has no picture of its own.
     arguments : tuple of ndarray
         The first 10,000 elements of the inputs; not saved.
     """
@@ -64,6 +66,7 @@ class Comparison:
     machine: str = ""
     inputs: str = ""
     core: str = ""
+    plotted: bool = field(default=False, compare=False, metadata={"saved": False})
     arguments: tuple[Any, ...] = field(default=(), repr=False, compare=False, metadata={"saved": False})
 
     @property
@@ -338,7 +341,7 @@ def _html_sizes(comparison: Comparison, title: Title) -> str:
     parts = [f'<div style="padding:.5em .3em .2em"><strong>{escape(call)}</strong> &ensp;{words}</div>']
     heads, cells = _by_size(comparison)
     parts.append(tables.html_table(heads, cells, name=f"{call}: time per element", bars=False, corner="elements"))
-    if drawable(rows):
+    if drawable(rows) and not comparison.plotted:
         # The theme's own text colour; where pictures are dropped from a page, the table says it all.
         parts.append(f'<div style="color:inherit">{figure(rows, title=call, levels=comparison.levels)}</div>')
     below = [*_remarks(rows), *(f"note: {note}" for note in comparison.notes)]

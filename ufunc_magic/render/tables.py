@@ -206,7 +206,7 @@ def ratio(value: float) -> str:
     """A speed-up in the direction that people ask: ``"29.2x"``, ``"3.1x slower"``; ``"1x"`` for the baseline itself."""
     if value == 1:
         return "1x"
-    return f"{significant(value)}x" if value >= 0.995 else f"{significant(1 / value)}x slower"
+    return f"{significant(max(1.0, value))}x" if value >= 0.995 else f"{significant(1 / value)}x slower"
 
 
 def ratio_range(low: float, high: float) -> str:
