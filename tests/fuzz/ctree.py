@@ -162,35 +162,22 @@ class Cast(Expression):
 
 @dataclass(frozen=True)
 class Clamped(Expression):
-    """A floating variable as an integer, where it is in range.
-
-    Between -1 and 1 only where ``low``: under ``-fno-trapping-math`` gcc 12 makes ``trunc(x)`` of ``(double)(int)x``,
-    which is -0.0 for -0.5.
-    """
+    """A floating variable as an integer, where it is in range."""
 
     type: CType
     of: Expression
     high: int
-    low: bool = False
     level = 1
 
     def text(self) -> str:
         inner = self.of.at(13)
-        if self.low:
-            least = -self.high if self.type.kind == "i" else -1
-            return f"({inner} > {least} && {inner} < {self.high}) ? ({self.type.name}){inner} : ({self.type.name})7"
-        below = f" || ({inner} > {-self.high} && {inner} <= -1)" if self.type.kind == "i" else ""
-        inside = f"({inner} >= 1 && {inner} < {self.high}){below}"
-        return f"{inside} ? ({self.type.name}){inner} : ({self.type.name})7"
+        least = -self.high if self.type.kind == "i" else -1
+        return f"({inner} > {least} && {inner} < {self.high}) ? ({self.type.name}){inner} : ({self.type.name})7"
 
     def value(self, names: Environment) -> Any:
         value = self.of.value(names)
-        if self.low:
-            least = -self.high if self.type.kind == "i" else -1
-            return convert(int(value) if least < value < self.high else 7, self.type, promoted(self.type))
-        below = self.type.kind == "i" and -self.high < value <= -1
-        inside = int(value) if 1 <= value < self.high or below else 7
-        return convert(inside, self.type, promoted(self.type))
+        least = -self.high if self.type.kind == "i" else -1
+        return convert(int(value) if least < value < self.high else 7, self.type, promoted(self.type))
 
 
 @dataclass(frozen=True)

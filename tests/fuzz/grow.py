@@ -232,7 +232,7 @@ class Grower:
         if not reals:
             return self.leaf(family)
         t = self.type(_INTEGERS[1:])
-        return Clamped(t, self.pick(reals), min(t.high, self.pick((10, 100, 1000))), self.style.plain)
+        return Clamped(t, self.pick(reals), min(t.high, self.pick((10, 100, 1000))))
 
     def unary(self, depth: int, family: str) -> Expression:
         inner = self.expression(depth, family)

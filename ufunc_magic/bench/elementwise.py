@@ -92,9 +92,8 @@ def prepare_ufunc(request: Request, operands: Operands) -> Prepared:
         )
         same = check_points([alone], time_once(call, clock=clock)[1])
         entries.append(TimedCall(f"{label}, {threads} threads", "parallel", call, number, same))
-    if verdict is None:
-        raising = f": --ref {reference.label!r} raises on every sample" if reference else "; name a function with --ref"
-        notes.append(f"no expected results to compare with{raising}")
+    if note := _note_missing(request, expected, checked=verdict is not None):
+        notes.append(note)
     core = {
         name: length
         for core, array in zip(operands.cores, arrays, strict=False)
@@ -104,6 +103,17 @@ def prepare_ufunc(request: Request, operands: Operands) -> Prepared:
     inner = max(array[:1].size for array in (*arrays, *map(np.asarray, split_outputs(results))) if array.ndim)
     words = ", ".join(f"{name}={length}" for name, length in core.items())
     return Prepared(entries, arrays, number, operands.types, tuple(notes), inner=max(1, inner), core=words)
+
+
+def _note_missing(request: Request, expected: Sequence[Expected], *, checked: bool) -> str:
+    """The note on elements without an expectation."""
+    if request.reference:
+        fault = f"--ref {request.reference.label!r} raises on every sample"
+        return "" if checked else f"no expected results to compare with: {fault}"
+    if request.forms.exact is None:
+        return "" if checked else "no expected results to compare with; name a function with --ref"
+    missing = [count(part.undefined, "result") for part in expected if part.places is not None] or ["all results"]
+    return "" if missing[0].startswith("0 ") else f"{missing[0]} not compared: the language leaves them undefined"
 
 
 # -- inputs

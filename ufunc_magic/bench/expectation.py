@@ -105,6 +105,7 @@ class Expected:
     which are not timed.  ``again`` computes expectations at other inputs, and NaN where it cannot; ``unrounded``
     computes them in double if ``again`` rounds to float at every step, ``random`` with random roundings.  ``exact`` is
     ``random`` without those, where ``again`` is another function: the user's reference.
+    ``undefined``: on so many further elements the function raised.
     """
 
     inputs: Arrays
@@ -114,6 +115,7 @@ class Expected:
     unrounded: Callable[[Arrays], Arrays] | None = None
     random: Callable[[Arrays], Arrays] | None = None
     exact: Callable[[Arrays], Arrays] | None = None
+    undefined: int = 0
 
 
 def expect_everywhere(function: Callable[..., Any], inputs: Arrays) -> Expected:
@@ -151,11 +153,12 @@ def expect_at(
     if any(result is None for result in results):
         fault = "It ends without a return for some values, so its result is whatever is in a register."
         raise ComparisonError(fault, remedy="Return a number on every path.")
+    undefined = len(passed) - len(results)
     inputs = tuple(array[passed] for array in inputs)
     places = places if places is None else places[passed]
     again = functools.partial(_again, function, nout)
     doubles, drawn = (f and functools.partial(_again, f, nout) for f in (unrounded, random))
-    return Expected(inputs, split_outputs(gather(results, nout)), places, again, doubles, drawn)
+    return Expected(inputs, split_outputs(gather(results, nout)), places, again, doubles, drawn, undefined=undefined)
 
 
 def _again(function: Callable[..., Any], nout: int, arrays: Arrays) -> Arrays:

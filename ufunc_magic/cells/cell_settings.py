@@ -95,6 +95,7 @@ class CellBuild:
             options=self.options,
             description=description,
             tool=self.tool,
+            truncates=codegen.find_conversions(unit, options=self.options).whole,
         )
         # Our own threads need no OpenMP; a cell may have pragmas of its own.
         pragmas = self.options.parallel and description.openmp and re.search(r"\bomp\b|_OPENMP", self.source)

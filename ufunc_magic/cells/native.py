@@ -41,6 +41,7 @@ def plan_unit(
     options: Options,
     description: compilers.Description,
     tool: compilers.Toolchain,
+    truncates: bool = False,
 ) -> UnitPlan:
     """Choose flags by the identifiers of a text.
 
@@ -54,10 +55,14 @@ def plan_unit(
         Names that it defines itself.
     floats : bool
         A function of libm may be called by its double's name and mean float's.
+    truncates : bool
+        All of it counts as converting floating-point numbers to integers, see `codegen.find_conversions`.
     """
     flags = list(sound_copies(description))
     if description.machine == "aarch64" and description.gcc >= 15:
         flags.append("-Wno-experimental-fmv-target")  # it warns of each clone for SVE, and heeds no pragma
+    if tool.kind == "gcc" and description.gcc >= 9 and not tool.cplus and words & {"abs", "labs", "llabs"}:
+        flags.append("-Wabsolute-value")
     if words & _ENVIRONMENT or fenv:
         flags += ["-frounding-math"] if fenv else []
         note = (
@@ -66,11 +71,11 @@ def plan_unit(
         return UnitPlan(tuple(flags), math=codegen.VectorMath(judge=2), notes=(note,))
     math = codegen.VectorMath(judge=0 if options.fast_math else 1)
     if options.strict:
-        # Contraction to FMA would make the result depend on the clone that runs.  Of no traps gcc makes trunc() of
-        # (double)(int)x, which keeps a zero's sign, and of pow(x, 0.5) in vectors sqrt(), which is another for -inf.
+        # Contraction to FMA would make the result depend on the clone that runs.  Of no traps gcc makes sqrt() in
+        # vectors of pow(x, 0.5), which is another for -inf.
         plain = [f"-fno-builtin-{word}" for word in ("pow", "powf") if word in words - own]
         return UnitPlan((*flags, "-fno-math-errno", "-ffp-contract=off", *plain))
-    flags += ["-fno-math-errno", "-fno-trapping-math"]
+    flags += ["-fno-math-errno"] if truncates else ["-fno-math-errno", "-fno-trapping-math"]
     if any(re.fullmatch(r"ll?(round|rint)[fl]?", name) for name in own):
         # Without errno gcc makes lround(x) of (long)round(x), which would then call itself.
         flags.remove("-fno-math-errno")

@@ -1,4 +1,5 @@
 from .containers import CONTAINERS as CONTAINERS, TEXTS as TEXTS, VIEWS as VIEWS
+from .float_conversions import find_conversions as find_conversions
 from .loop_types import (
     INSTRUCTIONS as INSTRUCTIONS,
     NO_VECTORS as NO_VECTORS,

@@ -58,6 +58,8 @@ class Instance:
     checked: str = ""
     #: Every call needs Python: `checked` is all there is.
     python: bool = False
+    #: Attribute of everything that calls it.
+    conversions: str = ""
 
 
 @dataclass(frozen=True)

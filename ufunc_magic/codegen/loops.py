@@ -47,6 +47,7 @@ def loop_text(k: int, instance: Instance, *, offset: int, options: Options, math
         "nout": str(signature.nout),
         "judge": str(math.judge),
         **_clone_words(instance, math),
+        "conversions": instance.conversions,
         "try": "try {" if options.cplus else "",
         "catch": _CATCH if options.cplus else "",
     }
@@ -66,9 +67,11 @@ def _clone_words(instance: Instance, math: VectorMath) -> dict[str, str]:
         function.body.size <= (_INLINE_NODES if instance.loops else _INLINE_STRAIGHT_NODES)
         and not function.body.recursive
     )
+    unsigned = instance.conversions == "__UFM_UNSIGNED"
+    clones = "__UFM_CLONES" if instance.calls.isdisjoint(math.functions) else "__UFM_CLONES_MATH"
     words = {
-        "clones": "__UFM_CLONES" if instance.calls.isdisjoint(math.functions) else "__UFM_CLONES_MATH",
-        "clones_fma": "__UFM_CLONES_FMA",
+        "clones": "__UFM_CLONES_UNSIGNED" if unsigned else clones,
+        "clones_fma": "__UFM_CLONES_UNSIGNED" if unsigned else "__UFM_CLONES_FMA",
         "flatten": "__UFM_FLATTEN",
         "flatten_body": "__UFM_FLATTEN_BODY",
     }
@@ -242,7 +245,7 @@ def _scalar(instance: Instance, inputs: list[Value], outputs: list[Value], local
     one = len(outputs) == 1
     takes += [] if one else [f"{v.t} *__ufm_o{v.output}" for v in outputs]
     stores = "return __ufm_r0;" if one else " ".join(f"*__ufm_o{v.output} = __ufm_r{v.output};" for v in outputs)
-    head = f"static {outputs[0].t if one else 'void'} __ufm_{{}}_{k}({', '.join(takes)})"
+    head = f"{instance.conversions} static {outputs[0].t if one else 'void'} __ufm_{{}}_{k}({', '.join(takes)})"
     fault = "int __ufm_fault; " if instance.signature.status else ""
     unused = "(void)__ufm_fault; " if fault else ""
     body = f"\n{{\n    {fault}{locals_} {call} {unused}{stores}\n}}"
@@ -254,7 +257,9 @@ def leaf_text(k: int, instance: Instance) -> str:
     inputs, outputs = values(k, instance.signature)
     takes = ", ".join(f"{v.t} __ufm_v{v.n}" for v in inputs)
     passes = ", ".join(f"__ufm_v{v.n}" for v in inputs)
-    head = f"__UFM_LEAF __attribute__((__flatten__)) static {outputs[0].t} __ufm_leaf_{k}({takes})"
+    head = (
+        f"{instance.conversions} __UFM_LEAF __attribute__((__flatten__)) static {outputs[0].t} __ufm_leaf_{k}({takes})"
+    )
     return f"{head} {{ return __ufm_scalar_{k}({passes}); }}"
 
 
@@ -364,7 +369,7 @@ def _generalized(instance: Instance, inputs: list[Value], outputs: list[Value], 
     local, stored = " ".join(locals_), " ".join(stores)
     call, checked_call = (_call(instance, arguments, checked=checked) for checked in (False, True))
     item = _fill("item.c", **words, **_faults(instance), locals=local, call=call, stores=stored)
-    checked = _fill("checked.c", k=words["k"], locals=local, call=checked_call, stores=stored)
+    checked = _fill("checked.c", **words, locals=local, call=checked_call, stores=stored)
     has_item, has_checked = not instance.python, _is_checked(instance)
     layout, entry, records = "", "", "0, 0, 0"
     if signature.has_records:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from ..ir import argument_count, is_float_function
 from ..model import Function, NumberType, Options, Signature, SignatureError, Unit, number_type
 from . import record_layout
+from .float_conversions import FloatConversions, find_conversions
 from .loop_types import INSTRUCTIONS, NO_VECTORS, Instance, VectorMath, type_numbers, type_text
 from .loops import has_scalar, has_sizes, is_leaf, leaf_text, loop_text, template
 from .plain_calls import Exports
@@ -111,7 +112,11 @@ def translate(
         C++ text to put before the cell.
     """
     cplus = options.cplus
-    loops = instances(signatures, unit, options=options)
+    conversions = find_conversions(unit, options=options)
+    loops = [
+        replace(loop, conversions=conversions.attribute(loop.signature.function))
+        for loop in instances(signatures, unit, options=options)
+    ]
     # Before the cell, whose macros would rewrite it.
     parts = [template("interface.h"), *filter(None, [before])]
     kinds = types_wanted(options.types) if in_terms_of_t(unit) else ()  # a kernel alone may be in terms of T
@@ -123,6 +128,7 @@ def translate(
     else:
         parts += [f"#line 1 {c_string(name)}", cell]
     parts += ["", template("support.h"), template("types.hpp" if cplus else "types.h")]
+    parts += conversions.declarations(unit)
     parts += [*_simd_declarations(math.functions, cplus=cplus), *filter(None, [exports.text])]
     return _translation(parts, loops, [cell, name], exports=exports, options=options, math=math)
 
@@ -164,6 +170,8 @@ def append(
         *_simd_declarations(math.functions, cplus=cplus),
         functions,
     ]
+    whole = FloatConversions(whole=True)
+    instances = [replace(i, conversions=whole.attribute(i.signature.function)) for i in instances]
     return _translation(parts, instances, [c, functions, seed], exports=Exports(), options=options, math=math)
 
 

@@ -202,6 +202,8 @@ _ADVICE: tuple[tuple[str, str, str], ...] = (
      "In C, % works on integers only. Write fmod(x, y)."),
     (r"target specific option mismatch|needs target feature", "",
      'Use --arch native, or add __attribute__((target("avx2"))) to the function.'),
+    (r"integer absolute value function '(\w+)' when argument is of (?:floating|complex)", "",
+     "{0} makes an integer of its argument. Write fabs(x), with #include <math.h>."),
     (r"subscripted value is neither", "", "This is a single number. Declare an array as const double *x."),
 )  # fmt: skip
 

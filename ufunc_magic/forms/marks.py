@@ -40,10 +40,9 @@ SPELLINGS: dict[str, Spelling] = {
     "single": Spelling("float({0})", "_float32({0})"),
     # Python's floor() and its kin give an int, C's a double.
     "whole": Spelling("float({0})", "{0}"),
-    # The second argument is the type: its width, or its name where that is another than of a signed integer of 32 or
-    # 64 bits (6.3.1.4).
-    "truncate": Spelling("int({0})", "_truncate({0}, {1})"),
-    "integer": Spelling("{0}", "_truncate({0}, {1})"),
+    # The other arguments are the type: its width, and 1 of an unsigned one (6.3.1.4).
+    "truncate": Spelling("int({0})", "_truncate({0}, {1}, {2})"),
+    "integer": Spelling("{0}", "_truncate({0}, {1}, {2})"),
     # Cython takes an object as a number; Python has it as it is.
     "as_int": Spelling("{0}", "_as_int({0}, {1}, {2})"),
     "as_float": Spelling("{0}", "float({0})"),
@@ -173,15 +172,8 @@ class _Speller:
             return self._integer(word, [self.spell(a) for a in arguments])
         if self.checked and word == "float32" and isinstance(arguments[0], ast.Constant):
             return number(float32(arguments[0].value))  # type: ignore[arg-type]
-        if self.checked and word in ("truncate", "integer"):
-            return self._truncated(*arguments)
         spelled: ast.expr = self.spell(python(template, *arguments) if "{" in template else call(template, *arguments))
         return spelled
-
-    def _truncated(self, value: ast.expr, kind: ast.expr) -> ast.expr:
-        if isinstance(kind, ast.Constant):
-            return call("_truncate", self.spell(value), kind)
-        return spelled_out(kind.id, [call("_truncate", self.spell(value), 64)])  # type: ignore[attr-defined]
 
     def _integer(self, word: str, arguments: list[ast.expr]) -> ast.expr:
         if not self.integers:

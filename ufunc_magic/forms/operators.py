@@ -105,9 +105,8 @@ class Operators:
         if e.type.kind == "c":
             e = Expr(python("{}.real", e), DOUBLE)
         if e.type.kind == "f":
-            wide = t.kind == "i" and t.bits >= 32
-            kind: ast.expr = number(t.bits) if wide else ast.Name(f"{'u' if t.kind == 'u' else ''}int{t.bits}")
-            return Expr(marked("integer" if e.whole else "truncate", e, kind), t)
+            kind = number(t.bits), number(int(t.kind == "u"))
+            return Expr(marked("integer" if e.whole else "truncate", e, *kind), t)
         if e.loose:
             if e.type.bits >= t.bits:
                 return self.wrap(e, t)

@@ -101,9 +101,10 @@ def _cabs(z: complex) -> float:
     return math.hypot(z.real, z.imag)
 
 
-def _truncate(x: float, bits: int) -> int:
+def _truncate(x: float, bits: int, unsigned: int = 0) -> int:
     """Double to integer; what does not fit is undefined in C, where processors differ, and vector code from scalar."""
-    if not -(2.0 ** (bits - 1)) - 1 < x < 2.0 ** (bits - 1):
+    low, high = (0.0, 2.0**bits) if unsigned else (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1))
+    if not low - 1 < x < high:
         raise OverflowError(f"{x} as an integer of {bits} bits")
     return int(x)
 

@@ -57,6 +57,8 @@ from .nodes import (
 from .types import CType
 
 Access = Literal["none", "read", "write", "update"]
+#: Conversions of floating-point numbers to integers; "unsigned": also to unsigned ones of 32 bits or more.
+Truncation = Literal["", "signed", "unsigned"]
 
 
 class PointerEffect(NamedTuple):
@@ -90,6 +92,8 @@ class Effects:
         It changes nothing but what its arguments lead to.  It may read variables of the cell, and raise an exception.
     reaches : frozenset of str
         The functions of the cell that a call of it can come to.
+    truncates : {"", "signed", "unsigned"}
+        Floating-point numbers become integers in it or in those functions, or may.
     """
 
     pointers: Mapping[Symbol, PointerEffect]
@@ -98,6 +102,7 @@ class Effects:
     pure: bool
     traceless: bool
     reaches: frozenset[str]
+    truncates: Truncation = ""
 
 
 def find_effects(
@@ -114,6 +119,10 @@ def find_effects(
     """
     bodies = [_scan(function) for function in functions]
     reaches = _reached(functions, bodies)
+    truncations: dict[str, Truncation] = {}
+    for function, body in zip(functions, bodies, strict=True):
+        # Of the words, the longest says most.
+        truncations[function.name] = max(truncations.get(function.name, ""), body.truncates, key=len)
     pointers = _followed(functions, bodies, pure)
     clean = _without_impure(functions, bodies, [body.impure for body in bodies], pure, types)
     traces = [body.trace or _passes_on(body, functions, pointers) for body in bodies]
@@ -126,6 +135,7 @@ def find_effects(
             pure=function.name in clean,
             traceless=function.name in traceless,
             reaches=reaches[function.name],
+            truncates=max((truncations[name] for name in (function.name, *reaches[function.name])), key=len),
         )
         for function, body, effect in zip(functions, bodies, pointers, strict=True)
     ]
@@ -186,6 +196,7 @@ class _Body:
     impure: bool = False
     #: It changes something else than what its arguments lead to, or may.
     trace: bool = False
+    truncates: Truncation = ""
     #: Memory that it stores to, and the sources of its own pointers.
     stores: set[Root] = field(default_factory=set)
     sources: dict[Symbol, set[Root]] = field(default_factory=dict)
@@ -356,7 +367,15 @@ def _loaded(body: _Body, node: Expression, how: _How) -> list[_Step]:
     return [(child, "escape") for child in children(node)]
 
 
+def _truncation(source: CType, to: CType) -> Truncation:
+    """What a conversion does to floating-point numbers; a type that is not known may be any."""
+    if source.kind not in "fc?" or to.kind not in "iu?" or source.kind == to.kind:
+        return ""
+    return "unsigned" if to.kind == "u" and to.bits >= 32 else "signed"
+
+
 def _convert(body: _Body, node: Convert, how: _How) -> list[_Step]:
+    body.truncates = max(body.truncates, _truncation(node.value.type, node.type), key=len)
     if node.value.type.kind == "a" and node.type.kind == "o":
         body.as_object.update(pointee_roots(node.value))
     elif node.type.kind != "o":
@@ -498,6 +517,8 @@ def _opaque(body: _Body, node: OpaqueExpression | OpaqueStatement, how: _How) ->
     steps: list[_Step] = [(child, "escape") for child in children(node)]
     if isinstance(node, OpaqueStatement):
         body.loops = body.loops or node.repeats
+        if not node.text:  # nothing of it is known
+            body.truncates = "unsigned"
     for symbol in (node.reads | node.writes) & body.watched:
         body.indexed.add(symbol)
         steps.append(_Use(symbol, "update" if symbol in node.writes and not symbol.const else "read"))

@@ -366,6 +366,9 @@ class BodyFacts:
     size : int
         Syntax nodes, functions of the cell it calls included: a measure for inlining.
     recursive : bool
+    truncates : str
+        Whether floating-point numbers become integers in it or in what it calls: ``""`` for no, ``"unsigned"`` where
+        some become unsigned ones of 32 bits or more, else ``"signed"``.
     """
 
     calls: frozenset[str] = frozenset()
@@ -375,6 +378,7 @@ class BodyFacts:
     traceless: bool = False
     size: int = 0
     recursive: bool = False
+    truncates: str = ""
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,13 @@
 #ifndef __UFM_CLONES_MATH
 #define __UFM_CLONES_MATH __UFM_CLONES
 #endif
+#if defined(__UFM_LEVEL) && __UFM_LEVEL == 4
+#define __UFM_CLONES_UNSIGNED __attribute__((__target__("arch=x86-64-v3")))
+#elif defined(__x86_64__)
+#define __UFM_CLONES_UNSIGNED __UFM_CLONES_FMA
+#else
+#define __UFM_CLONES_UNSIGNED __UFM_CLONES
+#endif
 // Nothing of what it calls is written out once more for it.
 #define __UFM_SMALL __attribute__((__cold__))
 // System V's callers save every vector register around a call, Microsoft's convention keeps ten: what a compiled loop
@@ -90,6 +97,20 @@
 #else
 #define __UFM_FLATTEN __attribute__((__flatten__))
 #define __UFM_FLATTEN_BODY
+#endif
+// Of loops in which floating-point numbers become integers.  With -fno-trapping-math gcc makes trunc(x) of (double)(int)x,
+// which keeps a zero's sign and has no bounds.  In vectors, and with AVX-512, numbers that do not fit become other unsigned
+// ones of 32 bits and more than plain x86 makes of them.
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__FAST_MATH__)
+#define __UFM_SIGNED __attribute__((__optimize__("trapping-math")))
+#ifdef __x86_64__
+#define __UFM_UNSIGNED __attribute__((__optimize__("trapping-math", "no-tree-loop-vectorize", "no-tree-slp-vectorize")))
+#else
+#define __UFM_UNSIGNED __UFM_SIGNED
+#endif
+#else
+#define __UFM_SIGNED
+#define __UFM_UNSIGNED
 #endif
 #ifdef __clang__
 #define __UFM_APART _Pragma("clang loop vectorize(assume_safety)")

@@ -542,6 +542,7 @@ def _add_effects(cell: _Cell, tree: CText) -> tuple[Function, ...]:
                     traceless=effect.traceless,
                     size=_count_nodes(node) + sum(sizes[name] for name in effect.reaches - {function.name}),
                     recursive=function.name in effect.reaches,
+                    truncates=effect.truncates,
                 ),
             )
         )

@@ -96,6 +96,11 @@ class CyFunction:
     body: FunctionIR | None = field(default=None, repr=False)
     effects: Effects | None = field(default=None, repr=False)
 
+    @property
+    def truncates(self) -> str:
+        """`BodyFacts.truncates`; of a function that could not be lowered, all of it."""
+        return self.effects.truncates if self.effects is not None else "unsigned"
+
     def effect(self, position: int) -> PointerEffect:
         """Its effect on the elements of the pointer or array at ``position``."""
         if self.body is None or self.effects is None:

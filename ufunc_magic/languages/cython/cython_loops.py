@@ -97,7 +97,7 @@ def plan_loops(
             continue
         k = len(instances)
         clone = cloned.get(function.cname)
-        called, dims = _add_sizes(signature, k, clone)
+        called, dims = _add_sizes(signature, k, clone, function)
         instances.append(_make_instance(called, k, clone))
         looped.append(function)
         if clone:
@@ -192,7 +192,9 @@ def _order_clones(cloned: Mapping[str, Clone]) -> list[str]:
 _CONSTANT = re.compile(r"-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?[uUlLfF]*")
 
 
-def _add_sizes(signature: Signature, k: int, clone: Clone | None) -> tuple[Signature, tuple[str, ...]]:
+def _add_sizes(
+    signature: Signature, k: int, clone: Clone | None, source: CyFunction
+) -> tuple[Signature, tuple[str, ...]]:
     """The signature of ``__ufm_call_<k>``, which is handed every named core dimension after its own parameters."""
     function = signature.function
     dims = tuple(
@@ -210,6 +212,7 @@ def _add_sizes(signature: Signature, k: int, clone: Clone | None) -> tuple[Signa
             pure=clone.pure if clone else False,
             size=clone.size if clone else 0,
             recursive=clone.recursive if clone else False,
+            truncates=source.truncates,
         ),
     )
     sizes = {**signature.sizes, **{count + n: d for n, d in enumerate(dims)}}

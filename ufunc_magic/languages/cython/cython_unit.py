@@ -307,6 +307,7 @@ def _write_unit(cell: _Cell, translated: Translated, planned: ModuleLoops) -> _U
         options=cell.options,
         description=description,
         tool=cell.tool,
+        truncates=any(f.truncates for f in translated.functions if f.cname),
     )
     openmp = ("-fopenmp",) if description.openmp and _OPENMP.search(translated.c) else ()
     flags = (*cython_settings.compiler_flags(cell.tool, cell.options, cell.settings), *plan.flags, *openmp)

@@ -26,7 +26,9 @@ def flags(c: str, *, tool: compilers.Toolchain, unit: Sequence[str]) -> tuple[st
     usual = _list_flags(tool)
     others = [flag for flag in unit if flag not in usual and not _NO_MATTER.fullmatch(flag)]
     first = re.search(r"^[ \t]*#[ \t]*include[ \t]*(.*)", c, re.M)
-    if others or not set(usual) <= {*unit} or not first or first[1] != '"Python.h"':
+    # Headers compiled with this one serve without it.
+    needed = {*usual} - {"-fno-trapping-math"}
+    if others or not needed <= {*unit} or not first or first[1] != '"Python.h"':
         return ()
     return shortcuts.include_precompiled(tool, _write_text(tool), flags=usual)
 
