@@ -160,3 +160,74 @@ def test_threads_share_a_large_call() -> None:
     x[-1] = 2**31
     with pytest.raises(OverflowError, match=r"2147483648 \(at index 299999\)"):
         made.twice(x)
+
+
+OVERLOADS = """
+#include <cstdint>
+int half(int x) { return x / 2; }
+double half(double x) { return x / 2; }
+uint32_t word(uint32_t x) { return x / 2; }
+double word(double x) { return x / 2; }
+int mean(int a, int b) { return (a + b) / 2; }
+double mean(double a, double b) { return (a + b) / 2; }
+int each(int x) { return x / 2; }
+long each(long x) { return x / 2; }
+float each(float x) { return x / 2; }
+double each(double x) { return x / 2; }
+short narrow(short x) { return x / 2; }
+float narrow(float x) { return x / 2; }
+double wide(float x) { return x / 2; }
+double wide(double x) { return x / 2; }
+double over(double x, int n) { return n; }
+double over(double x, double n) { return -n; }
+"""
+
+
+@pytest.fixture(scope="module")
+def overloads(shared_cache_folder: Any) -> Any:
+    return compile_in(shared_cache_folder, OVERLOADS, cplus=True, guard=False, time=False)
+
+
+@pytest.mark.parametrize(
+    ("call", "result", "dtype"),
+    [
+        (lambda c: c.half(7), 3, "i4"),
+        (lambda c: c.half(np.array([7])), [3], "i4"),
+        (lambda c: c.half(np.array([7], "u8")), [3], "i4"),
+        (lambda c: c.half(np.array([7], ">i8")), [3], "i4"),
+        (lambda c: c.half([True]), [0], "i4"),
+        (lambda c: c.half(np.array([7], object)), [3], "i4"),
+        (lambda c: c.half(7.0), 3.5, "f8"),
+        (lambda c: c.half(np.float32(7)), 3.5, "f8"),
+        (lambda c: c.half([7, 7.5]), [3.5, 3.75], "f8"),
+        (lambda c: c.half(np.array([7]), dtype="f8"), [3.5], "f8"),
+        (lambda c: c.word(np.array([7], "i4")), [3], "u4"),
+        (lambda c: c.mean(np.array([7]), 4), [5], "i4"),
+        (lambda c: c.mean(np.array([7]), 4.0), [5.5], "f8"),
+        (lambda c: c.mean(7, np.array([4.0])), [5.5], "f8"),
+        (lambda c: c.mean.outer([7], np.array([4, 5], "u1")), [[5, 6]], "i4"),
+        (lambda c: c.mean.reduce(np.array([7, 4, 3])), 4, "i4"),
+        (lambda c: c.each(np.array([7], "i2")), [3], "i4"),
+        (lambda c: c.each(np.array([7], "u4")), [3], "i8"),
+        (lambda c: c.each(np.array([2**40], "u8")), [2**39], "i8"),
+        (lambda c: c.each(np.float16(7)), 3.5, "f4"),
+        (lambda c: c.each(7.0), 3.5, "f8"),
+        (lambda c: c.narrow(np.array([7])), [3], "i2"),
+        (lambda c: c.wide(np.array([7], "i2")), [3.5], "f8"),
+        (lambda c: c.over(1.0, np.array([7])), [7], "f8"),
+        (lambda c: c.over(1, 7), 7, "f8"),
+        (lambda c: c.over(1, 7.0), -7, "f8"),
+    ],
+)
+def test_overloads_are_ranked_as_in_cplus(overloads: Any, call: Any, result: Any, dtype: str) -> None:
+    found = np.asarray(call(overloads))
+    assert found.tolist() == result
+    assert found.dtype == dtype
+
+
+def test_an_integer_that_an_overload_cannot_hold_is_an_overflow_error(overloads: Any) -> None:
+    for call in (lambda: overloads.half(np.array([1, 2**40])), lambda: overloads.half(2**40)):
+        with pytest.raises(OverflowError, match="1099511627776"):
+            call()
+    with pytest.raises(OverflowError, match="-7 does not fit uint32"):
+        overloads.word(np.array([-7], "i4"))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import operator
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from .. import codegen, forms
 from ..ir import ALLOCATE, Program
 from ..model import (
     MOST_TIMED,
+    RECORD,
+    TYPES,
     CellFunction,
     Comfort,
     Diagnostic,
@@ -52,6 +57,8 @@ def representatives(signatures: Sequence[Signature]) -> tuple[Signature, ...]:
 
 # ------------------------------------------------------------------------------- of every language
 
+
+_INT64 = np.dtype(np.int64).num
 
 #: Remedy for a function with a type that NumPy lacks.
 NUMBERS = "Use an integer, floating-point or complex C type, or declare the function `static`."
@@ -247,6 +254,19 @@ def _effects_of(function: Function, unit: Unit) -> list[str]:
     return effects + ["std::cout"] * bool(re.search(r"\bstd::c(out|err|log)\b", function.text))
 
 
+def _note_overloads(name: str, loops: Sequence[LoopCode], nin: int) -> str:
+    """The note on overloads among which C++ finds none for NumPy's int64, its ``long``."""
+    types = [[TYPES[number] for number in loop.types[:nin] if number != RECORD] for loop in loops]
+    exact = [[t.char in "lq" and t.rank == TYPES[_INT64].rank for t in row] for row in types]
+    found = any(all(all(map(operator.ge, row, other)) for other in exact if other is not row) for row in exact)
+    if len(loops) == 1 or (found and any(map(any, exact))):
+        return ""
+    way = "the first loop that holds all their values, as in NumPy"
+    if any({t.kind for t in column} & {"i", "u"} for column in zip(*types, strict=True)):
+        way = "a loop of integers, and a value that does not fit it raises"
+    return f"{name}(long) is ambiguous in C++. Here, integers of 64 bits take {way}."
+
+
 def c_ufunc_entries(
     translation: codegen.Translation,
     types: Sequence[tuple[int, ...]],
@@ -276,6 +296,8 @@ def c_ufunc_entries(
         notes: list[str] = []
         if remedy is not None and signature.inputs and not signature.has_records:
             notes += narrow(name, loops[name], remedy=remedy)
+        if not signature.function.template and (note := _note_overloads(name, loops[name], signature.nin)):
+            notes.append(note)
         if effects:
             notes.append(f"{name} calls {effects[0]}, so the report does not call or time it.")
         if open_sizes := signature.open_sizes:

@@ -29,6 +29,7 @@ from .pickling import (
     rebuild as rebuild,
     secret as secret,
 )
+from .promotion import is_better as is_better, rank_conversion as rank_conversion
 from .records import dtype_of as dtype_of, operand_dtypes as operand_dtypes
 from .registry import (
     Build as Build,

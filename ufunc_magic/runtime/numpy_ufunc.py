@@ -136,7 +136,8 @@ def make_ufunc(
     inputs = code.loops[-1].types[: code.nin]
     # With structures, NumPy's own search finds no loop for other numbers.
     narrow = any(t in promotion.CHECKED or (code.records and t != RECORD) for t in inputs)
-    promoter = promotion.Promoter(result, code, functions, pointers, owner, resolver).add() if narrow else None
+    needed = narrow or promotion.has_integers_and_floats(code)
+    promoter = promotion.Promoter(result, code, functions, pointers, owner, resolver).add() if needed else None
     sized = _compute_sizes(result, code, owner) if code.core else None
     buffers = types, name, doc, core, promoter, own, sized
     vars(result).update(

@@ -9,7 +9,8 @@ checks each value while it copies it (``templates/narrowing.c``).  NumPy remembe
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -119,7 +120,8 @@ class Promoter:
     """Lets a ufunc of narrow types take Python numbers: ``gcd(12, 18)`` of C's ``int gcd(int, int)``.
 
     It chooses the first loop to which every input casts safely, else the first that takes Python's numbers by kind, and
-    wider integers, whose values are checked.  float32 rejects float64, which has its precision for a
+    wider integers, whose values are checked.  Another loop comes before that one if it converts some input better and
+    none worse, as among C++'s overloads (`rank_conversion`).  float32 rejects float64, which has its precision for a
     reason.  Only a single number that is a function's only argument is rounded: NumPy does not tell whether it was
     Python's (whose precision does not count) or its own.
     """
@@ -150,21 +152,26 @@ class Promoter:
         nin, nout = self.code.nin, self.code.nout
         dtypes = [ctypes.cast(operands[k], ctypes.py_object).value if operands[k] else None for k in range(nin)]
         fixed = [signature[k] for k in range(nin + nout)]
-        for lenient in (False, True):
-            for position, loop in enumerate(self.code.loops):
-                if any(wish and wish != id(DTYPES[t]) for wish, t in zip(fixed, loop.types, strict=True)):
-                    continue
-                sources = self._find_sources(loop.types, dtypes, fixed, lenient=lenient)
-                if sources is None:
-                    continue
-                if any(kind != _IS_OWN for _, kind in sources):
-                    with lock_of("loops of wide numbers"):  # NumPy refuses one that it has, and the list has one end
-                        self._register(position, sources)
-                for k, (number, _) in enumerate(sources):
-                    _private.python_api("Py_IncRef", None, ctypes.py_object)(DTYPES[number])
-                    chosen[k] = id(DTYPES[number])
-                return 0
-        return -1
+        best: tuple[int, list[tuple[int, int]], list[int]] | None = None
+        for position, loop, lenient in ((p, x, b) for b in (False, True) for p, x in enumerate(self.code.loops)):
+            if any(wish and wish != id(DTYPES[t]) for wish, t in zip(fixed, loop.types, strict=True)):
+                continue
+            sources = self._find_sources(loop.types, dtypes, fixed, lenient=lenient)
+            if sources is None:
+                continue
+            ranks = [_rank(t, d, safe=s[1] == _IS_OWN) for t, s, d in zip(loop.types, sources, dtypes, strict=False)]
+            if best is None or is_better(ranks, best[2]):
+                best = position, sources, ranks
+        if best is None:
+            return -1
+        position, sources, _ = best
+        if any(kind != _IS_OWN for _, kind in sources):
+            with lock_of("loops of wide numbers"):  # NumPy refuses one that it has, and the list has one end
+                self._register(position, sources)
+        for k, (number, _) in enumerate(sources):
+            _private.python_api("Py_IncRef", None, ctypes.py_object)(DTYPES[number])
+            chosen[k] = id(DTYPES[number])
+        return 0
 
     def _find_sources(
         self, types: tuple[int, ...], dtypes: list[Any], fixed: list[Any], *, lenient: bool
@@ -260,6 +267,53 @@ class Promoter:
         limits = np.iinfo(dtype)
         value = {_INT64[1]: "%lld", _OBJECTS[1]: "%S"}.get(kind, "%llu")
         return f"{name}: {value}%s does not fit {dtype}, {limits.min} to {limits.max}".encode()
+
+
+def has_integers_and_floats(code: FunctionCode) -> bool:
+    """Whether an input is an integer in some loops and a floating-point number in others.
+
+    NumPy's own search would compute int64 as float64 there, to which it casts safely.  Functions of a GPU, where values
+    are not checked, keep that.
+    """
+    kinds = [{TYPES[x.types[k]].kind for x in code.loops if x.types[k] != RECORD} for k in range(code.nin)]
+    return not code.calls and any(found & {"i", "u"} and found & {"f", "c"} for found in kinds)
+
+
+def is_better(ranks: Sequence[int], others: Sequence[int]) -> bool:
+    """Whether a loop with these ranks of its inputs comes before another one."""
+    return ranks != others and all(map(operator.le, ranks, others))
+
+
+def rank_conversion(number: int, dtype: np.dtype[Any] | None, kind: str, *, safe: bool) -> int:
+    """Rank the conversion of a number to C's type: small is good, roughly as in C++ (over.ics.rank).
+
+    0: there is none; 1: to a type of its kind that has all its values; then to one that may not have them, the widest
+    first; last from an integer to a floating-point number.
+
+    Parameters
+    ----------
+    number : int
+        The type of C.
+    dtype : numpy.dtype, optional
+        That of the number, unless it is Python's.
+    kind : str
+        The letter of its kind.
+    safe : bool
+        The type has all its values.
+    """
+    if dtype is not None and dtype.num == number:
+        return 0
+    if kind in ("i", "u", "b") and TYPES[number].kind in "fc":
+        return 100
+    return 1 if safe else 99 - np.dtype(TYPES[number].char).itemsize
+
+
+def _rank(number: int, dtype: Any, *, safe: bool) -> int:
+    if number == RECORD or dtype is None:
+        return 0
+    concrete = _find_number_type(dtype)
+    python = {"_PyLongDType": "i", "_PyFloatDType": "f"}.get(dtype.__name__, "")
+    return rank_conversion(number, concrete, concrete.kind if concrete is not None else python, safe=safe)
 
 
 def _takes(number: int, dtype: Any) -> bool:

@@ -19,7 +19,7 @@ from numba.extending import NativeValue, register_model, unbox
 from numba.np.numpy_support import as_dtype, from_dtype
 
 from ...model import TYPES, FunctionCode, LoopCode, SignatureError
-from ...runtime import letters, loops_of, origin_of
+from ...runtime import is_better, letters, loops_of, origin_of, rank_conversion
 from ..hosts import address, leaf_address
 from . import _private
 
@@ -119,7 +119,8 @@ def chosen_loop(link: Link, arguments: Sequence[Any]) -> int | None:
     """The place of the loop for arguments of these Numba types.
 
     The first to which every input casts safely; else the first that takes scalars by kind, as NumPy takes Python's
-    numbers (compiled code knows those only as int64 and float64), and integers of any size.
+    numbers (compiled code knows those only as int64 and float64), and integers of any size.  Others come before it as
+    in Python (`runtime.promotion`).
     """
     inputs = arguments[: link.code.nin]
     if link.code.records:
@@ -129,15 +130,21 @@ def chosen_loop(link: Link, arguments: Sequence[Any]) -> int | None:
     if not all(isinstance(kind, types.Number | types.Boolean) for kind in kinds):
         return None
     dtypes = [as_dtype(kind) for kind in kinds]
-    for lenient in (False, True):
-        for place, loop in enumerate(link.code.loops):
-            loops = [np.dtype(TYPES[number].char) for number in loop.types]
-            if loop_types(loop) and all(
-                np.can_cast(dtype, to) or (lenient and _takes(to.kind, dtype.kind, scalar=scalar))
-                for dtype, to, scalar in zip(dtypes, loops, scalars, strict=False)
-            ):
-                return place
-    return None
+    best: tuple[int, list[int]] | None = None
+    for place, loop, lenient in ((p, x, b) for b in (False, True) for p, x in enumerate(link.code.loops)):
+        loops = [np.dtype(TYPES[number].char) for number in loop.types]
+        if not loop_types(loop) or not all(
+            np.can_cast(dtype, to) or (lenient and _takes(to.kind, dtype.kind, scalar=scalar))
+            for dtype, to, scalar in zip(dtypes, loops, scalars, strict=False)
+        ):
+            continue
+        ranks = [
+            rank_conversion(to.num, dtype, dtype.kind, safe=np.can_cast(dtype, to))
+            for dtype, to in zip(dtypes, loops, strict=False)
+        ]
+        if best is None or is_better(ranks, best[1]):
+            best = place, ranks
+    return best[0] if best else None
 
 
 def _takes(kind: str, argument: str, *, scalar: bool) -> bool:
