@@ -226,9 +226,8 @@ def python_forms(
 
     ``lowered`` gives the cell as a program, for the NumPy type numbers of its type parameters.
     """
-    wide = codegen.types_wanted(options.types or "f4,f8")[-1].number
     by_name: dict[str, tuple[Signature, Form]] = {}
-    programs: dict[tuple[str, ...], Program] = {}
+    programs: dict[tuple[tuple[str, ...], str], Program] = {}
     left = MOST_TIMED
     for signature in signatures:
         form: Form = None
@@ -236,12 +235,13 @@ def python_forms(
         if left and not _effects_of(signature.function, unit):
             left -= 1
             # A template or a cell in terms of T is written, and timed, for its widest type.
-            names = signature.function.template or ("T",)
+            names, types = signature.function.template or ("T",), options.types or signature.function.body.instances
             notes: list[str] = []
             with Comfort(f"the Python form of {signature.name}", notes):
-                if names not in programs:
-                    programs[names] = lowered(dict.fromkeys(names, wide))
-                form = forms.write(programs[names], signature=signature, unit=unit)
+                if (names, types) not in programs:
+                    wide = codegen.types_wanted(types)[-1].number
+                    programs[names, types] = lowered(dict.fromkeys(names, wide))
+                form = forms.write(programs[names, types], signature=signature, unit=unit)
             if notes:
                 form = forms.NotPython("could not be written as Python", signature.function.line, notes[0])
         by_name[signature.name] = signature, form

@@ -47,13 +47,17 @@ def loop_text(k: int, instance: Instance, *, offset: int, options: Options, math
         "nout": str(signature.nout),
         "judge": str(math.judge),
         **_clone_words(instance, math),
-        "conversions": instance.conversions,
+        "conversions": _attribute(instance),
         "try": "try {" if options.cplus else "",
         "catch": _CATCH if options.cplus else "",
     }
     if signature.core:
         return _generalized(instance, inputs, outputs, words)
     return _elementwise(instance, inputs, outputs, words, math)
+
+
+def _attribute(instance: Instance) -> str:
+    return instance.conversions and f"{instance.conversions} "
 
 
 def _clone_words(instance: Instance, math: VectorMath) -> dict[str, str]:
@@ -245,11 +249,11 @@ def _scalar(instance: Instance, inputs: list[Value], outputs: list[Value], local
     one = len(outputs) == 1
     takes += [] if one else [f"{v.t} *__ufm_o{v.output}" for v in outputs]
     stores = "return __ufm_r0;" if one else " ".join(f"*__ufm_o{v.output} = __ufm_r{v.output};" for v in outputs)
-    head = f"{instance.conversions} static {outputs[0].t if one else 'void'} __ufm_{{}}_{k}({', '.join(takes)})"
+    head = f"static {outputs[0].t if one else 'void'} __ufm_{{}}_{k}({', '.join(takes)})"
     fault = "int __ufm_fault; " if instance.signature.status else ""
     unused = "(void)__ufm_fault; " if fault else ""
     body = f"\n{{\n    {fault}{locals_} {call} {unused}{stores}\n}}"
-    return f"__UFM_SMALL {head.format('scalar')}{body}"
+    return f"{_attribute(instance)}__UFM_SMALL {head.format('scalar')}{body}"
 
 
 def leaf_text(k: int, instance: Instance) -> str:
@@ -257,10 +261,8 @@ def leaf_text(k: int, instance: Instance) -> str:
     inputs, outputs = values(k, instance.signature)
     takes = ", ".join(f"{v.t} __ufm_v{v.n}" for v in inputs)
     passes = ", ".join(f"__ufm_v{v.n}" for v in inputs)
-    head = (
-        f"{instance.conversions} __UFM_LEAF __attribute__((__flatten__)) static {outputs[0].t} __ufm_leaf_{k}({takes})"
-    )
-    return f"{head} {{ return __ufm_scalar_{k}({passes}); }}"
+    head = f"__UFM_LEAF __attribute__((__flatten__)) static {outputs[0].t} __ufm_leaf_{k}({takes})"
+    return f"{_attribute(instance)}{head} {{ return __ufm_scalar_{k}({passes}); }}"
 
 
 def _is_checked(instance: Instance) -> bool:

@@ -286,7 +286,7 @@ def instances(signatures: Sequence[Signature], unit: Unit, *, options: Options) 
             signature, calls=calls, loops=loops, leaf=signature.function.body.pure and outside <= INSTRUCTIONS
         )
         if signature.function.template:
-            loops_of_cell += [replace(common, type=t) for t in types or types_wanted("f4,f8")]
+            loops_of_cell += [replace(common, type=t) for t in types or types_wanted(signature.function.body.instances)]
         elif types and in_terms_of_t(unit):
             loops_of_cell += [replace(common, type=t, copy=prefix_of(t), renamed=unit.names) for t in types]
         else:

@@ -369,6 +369,8 @@ class BodyFacts:
     truncates : str
         Whether floating-point numbers become integers in it or in what it calls: ``""`` for no, ``"unsigned"`` where
         some become unsigned ones of 32 bits or more, else ``"signed"``.
+    instances : str
+        Of a template, the types that it is compiled for where ``--types`` names none.
     """
 
     calls: frozenset[str] = frozenset()
@@ -379,6 +381,7 @@ class BodyFacts:
     size: int = 0
     recursive: bool = False
     truncates: str = ""
+    instances: str = "f4,f8"
 
 
 @dataclass(frozen=True)

@@ -164,7 +164,7 @@ class Promoter:
                 best = position, sources, ranks
         if best is None:
             return -1
-        position, sources, _ = best
+        position, sources = best[:2]
         if any(kind != _IS_OWN for _, kind in sources):
             with lock_of("loops of wide numbers"):  # NumPy refuses one that it has, and the list has one end
                 self._register(position, sources)

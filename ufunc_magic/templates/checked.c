@@ -1,4 +1,4 @@
-$conversions static int __ufm_checked_$k(__ufm_char **__ufm_p, const __ufm_intp *__ufm_dims)
+${conversions}static int __ufm_checked_$k(__ufm_char **__ufm_p, const __ufm_intp *__ufm_dims)
 {
     int __ufm_fault = 0;
     (void)__ufm_dims;

@@ -1,7 +1,7 @@
 // $name, loop $k of this object.
 $kernel_text
 $strided_text
-$conversions static int __ufm_sequence_$k(__ufm_intp __ufm_m, __ufm_char **__ufm_p, const __ufm_intp *__ufm_s, __ufm_char **__ufm_kept)
+${conversions}static int __ufm_sequence_$k(__ufm_intp __ufm_m, __ufm_char **__ufm_p, const __ufm_intp *__ufm_s, __ufm_char **__ufm_kept)
 {
     $sequence_pointers
     $places

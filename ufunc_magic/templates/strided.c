@@ -1,4 +1,4 @@
-$conversions $clones_fma $flatten static int __ufm_strided_$k(__ufm_intp __ufm_m, __ufm_char **__ufm_p, const __ufm_intp *__ufm_s)
+${conversions}$clones_fma $flatten static int __ufm_strided_$k(__ufm_intp __ufm_m, __ufm_char **__ufm_p, const __ufm_intp *__ufm_s)
 {
     $places
     __ufm_intp __ufm_j;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -35,6 +36,7 @@ from .declarations import CText
 from .lowering import lower
 from .parser import parse_cell
 from .prototypes import ONLY_DECLARED, LibraryFunctions, declared, linked, nothing_declared, sized
+from .template_types import choose_types
 
 #: Functions above which a cell is checked by itself first.
 _MANY = 300
@@ -59,6 +61,10 @@ class _Reading:
     unbound: tuple[str, ...]
     library: LibraryFunctions
     left_out: Mapping[_Place, str] = field(default_factory=dict)
+    #: Of templates, the types that are left to try.
+    types: Mapping[_Place, tuple[str, ...]] = field(default_factory=dict)
+    #: Templates that have no loops for integers, because those would lose digits.
+    losing: tuple[str, ...] = ()
     faults: Mapping[str, tuple[Function, SignatureError]] = field(default_factory=dict)
 
     @property
@@ -122,7 +128,7 @@ def compile(
         reading = _read(cell, expand=bool(words))
         options = replace(options, types=options.types or cells.types_in_comments(reading.unit))
         cell = replace(cell, options=options)
-        reading = _choose_functions(cell, reading)
+        reading = _choose_types(_choose_functions(cell, reading), options)
         plan, planned = cell.planned(reading.unit, floats=bool(options.types or options.cplus))
         reading = replace(reading, library=sized(reading.library, plan.math.functions))
         if options.wrap:
@@ -224,6 +230,32 @@ def _plan_functions(reading: _Reading, options: Options) -> _Reading:
     )
 
 
+def _choose_types(reading: _Reading, options: Options) -> _Reading:
+    """Choose the types that templates are compiled for, where the user has not."""
+    if options.types or not options.cplus:
+        return reading
+    templates = [s.function for s in reading.signatures if s.function.template]
+    found = {_locate(f): choose_types(reading.tree, f, codegen.reached(f, reading.unit)) for f in templates}
+    tries = {place: types.tries for place, types in found.items()}
+    losing = tuple(place[0] for place, types in found.items() if types.loses_digits)
+    return _with_next_types(replace(reading, types=tries, losing=losing), tries.keys())
+
+
+def _with_next_types(reading: _Reading, places: Collection[_Place]) -> _Reading:
+    """The templates at these places with the next types to try."""
+
+    def changed(signature: Signature) -> Signature:
+        function = signature.function
+        if (place := _locate(function)) not in places:
+            return signature
+        return replace(
+            signature, function=replace(function, body=replace(function.body, instances=reading.types[place][0]))
+        )
+
+    types = {place: left[1:] if place in places else left for place, left in reading.types.items()}
+    return replace(reading, signatures=tuple(map(changed, reading.signatures)), types=types)
+
+
 def _without_unresolved(cell: CellBuild, reading: _Reading) -> _Reading:
     """Leave out declared functions that no library has: link references alone, before hundreds of loops compile."""
     try:
@@ -251,7 +283,7 @@ def _compile_functions(cell: CellBuild, planned: CellBuild, plan: cells.UnitPlan
     exports = codegen.contained(
         [(plain_functions.pointer(f, reading.unit), f) for f in reading.native], cplus=options.cplus
     )
-    first = reading
+    first, first_fault = reading, None
     with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-python-form") as pool:
         # The compiler is another process, so the Python forms cost no time.
         forms = pool.submit(_write_python_forms, cell, first)
@@ -280,6 +312,10 @@ def _compile_functions(cell: CellBuild, planned: CellBuild, plan: cells.UnitPlan
                 more = {}
                 if options.cplus and not options.types:  # with --types the user sees what is wrong with them
                     more = _refused_functions(fault, translation, reading, name=cell.name)
+                if again := {place for place in more if reading.types.get(place)}:
+                    first_fault = first_fault or fault
+                    reading = _with_next_types(reading, again)
+                    continue
                 remaining = tuple(s for s in reading.signatures if _locate(s.function) not in more)
                 if more and (remaining or reading.plain) and (reading.left_out or cell.fault_alone() is None):
                     reading = replace(reading, signatures=remaining, left_out={**reading.left_out, **more})
@@ -287,8 +323,8 @@ def _compile_functions(cell: CellBuild, planned: CellBuild, plan: cells.UnitPlan
                     # Some type has no name after the cell: plain functions are called uncontained.
                     exports = replace(exports, contained=(), text="")
                 else:
-                    raise planned.blamed(fault) from None
-    known = _write_python_forms(cell, reading) if reading.left_out else forms.result()
+                    raise planned.blamed(first_fault or fault) from None
+    known = forms.result() if reading.signatures == first.signatures else _write_python_forms(cell, reading)
     return _Compiled(library.read_bytes(), translation, tuple(diagnostics), reading, known)
 
 
@@ -336,7 +372,7 @@ def _describe(planned: CellBuild, plan: cells.UnitPlan, compiled: _Compiled) -> 
         place = next(n for n, f in enumerate(functions) if f.records and f.source == function.text)
         declaration = f"{types_text}\n{cells.prototype(function)}"
         functions[place] = replace(functions[place], index=index, declaration=declaration)
-    notes = (*plan.notes, *reading.unbound, *_write_notes(reading.left_out, bound), *reading.library.notes(options))
+    notes = (*plan.notes, *reading.unbound, *_write_notes(reading, bound), *reading.library.notes(options))
     notes += tuple(_list_ignored_comments(reading.unit, bound))
     serial = [s.name for s in reading.signatures if s.has_records] if options.parallel else []
     if serial:
@@ -408,12 +444,26 @@ def _refused_functions(
         result |= {_locate(f): message for f in hit if _locate(f) not in result}
     if ours & result.keys() or not errors:
         return {place: why for place, why in result.items() if place in ours}
-    # The callers of the templates in error; every template where those are unknown.
+    # The templates through which the compiler came to a header; callers of those in error; every template where those
+    # are unknown.
+    lines = _list_lines(fault.output, name)
+    if not result and (hit := [f for f in templates if any(f.line <= line <= f.end_line for line in lines)]):
+        return {_locate(f): errors[0].message for f in hit if _locate(f) in ours}
     names = {place[0] for place in result}
     while callers := {f.name for f in templates if f.body.calls & names} - names:
         names |= callers
     among = [f for f in templates if f.name in names and _locate(f) in ours] or templates
     return {_locate(f): errors[0].message for f in among if _locate(f) in ours}
+
+
+def _list_lines(output: str, name: str) -> list[int]:
+    """List the lines of the cell that the compiler's messages name."""
+    lines = []
+    for text in output.splitlines():
+        line = text.removeprefix(f"{name}:").partition(":")[0]
+        if line.isdecimal() and text.startswith(f"{name}:"):
+            lines.append(int(line))
+    return lines
 
 
 def _list_errors_in_loops(output: str) -> list[tuple[int, str]]:
@@ -427,13 +477,19 @@ def _list_errors_in_loops(output: str) -> list[tuple[int, str]]:
     return errors
 
 
-def _write_notes(left_out: Mapping[_Place, str], bound: Collection[str]) -> list[str]:
-    """Write a note for each reason."""
+def _write_notes(reading: _Reading, bound: Collection[str]) -> list[str]:
+    """Write a note for each reason to leave out a template, and one on templates without loops for integers."""
     names: dict[str, list[str]] = {}
-    for (function, _, _), why in left_out.items():
+    for (function, _, _), why in reading.left_out.items():
         if function not in bound:
             names.setdefault(why, []).append(function)
-    return [f"no loop is made of {', '.join(dict.fromkeys(functions))}: {why}" for why, functions in names.items()]
+    floats = [f.name for f in (s.function for s in reading.signatures) if not f.body.instances.startswith(("i", "u"))]
+    counts = Counter(s.name for s in reading.signatures)
+    losing = [name for name in reading.losing if name in floats and counts[name] == 1]
+    return [
+        *(f"{name} computes integers as float64, where C++'s {name}<int> would lose digits." for name in losing),
+        *(f"no loop is made of {', '.join(dict.fromkeys(functions))}: {why}" for why, functions in names.items()),
+    ]
 
 
 #: Text that reads a file, which may be the user's.
