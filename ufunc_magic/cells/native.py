@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import codegen, compilers, runtime, store
+from ..ir import complex_vectors
 from ..model import TYPES, LoopCode, Options, Signature, Target, required_glibc
 
 #: A text that mentions one of these works on errno or the FP environment itself.
@@ -82,6 +83,8 @@ def plan_unit(
     called = words - own
     if floats:
         called |= {f"{word}f" for word in called}  # tgmath.h and <cmath> turn exp(float) into expf
+    complex_ = complex_vectors(called, description.libmvec - own) if tool.kind == "gcc" and not tool.cplus else {}
+    called = called.union(*complex_.values())
     simd = tuple(sorted(called & description.libmvec))
     if simd and tool.kind != "gcc":
         # clang names the vector variants itself, but does not link what holds them.
@@ -92,7 +95,7 @@ def plan_unit(
     if {"sin", "cos"} <= called or {"sinf", "cosf"} <= called:
         # gcc would make one call of sincos of the two, and then not vectorize it.
         flags += ["-fno-builtin-cos", "-fno-builtin-cosf"]
-    return UnitPlan(tuple(flags), math=replace(math, functions=simd))
+    return UnitPlan(tuple(flags), math=replace(math, functions=simd, complex=tuple(sorted(complex_))))
 
 
 def sound_copies(description: compilers.Description) -> tuple[str, ...]:

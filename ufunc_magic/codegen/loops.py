@@ -72,7 +72,7 @@ def _clone_words(instance: Instance, math: VectorMath) -> dict[str, str]:
         and not function.body.recursive
     )
     unsigned = instance.conversions == "__UFM_UNSIGNED"
-    clones = "__UFM_CLONES" if instance.calls.isdisjoint(math.functions) else "__UFM_CLONES_MATH"
+    clones = "__UFM_CLONES" if instance.calls.isdisjoint(math.names) else "__UFM_CLONES_MATH"
     words = {
         "clones": "__UFM_CLONES_UNSIGNED" if unsigned else clones,
         "clones_fma": "__UFM_CLONES_UNSIGNED" if unsigned else "__UFM_CLONES_FMA",
@@ -146,7 +146,7 @@ def _elementwise(
     # tail goes through a whole vector too, if computing a copy more has no effect.
     records = instance.signature.has_records
     padded = (
-        function.body.pure and not records and not function.body.loops and not instance.calls.isdisjoint(math.functions)
+        function.body.pure and not records and not function.body.loops and not instance.calls.isdisjoint(math.names)
     )
     # 16 elements of four bytes and more fill whole vectors of every width; narrow ones take 64.
     pad = "(" + " && ".join(f"sizeof({v.t}) >= 4" for v in both) + " ? 16 : 64)" if padded else "1"
@@ -176,8 +176,8 @@ def _elementwise(
         "sequence_call": call("__ufm_v{n}", checked=checked),
     }
     # Elements of one array may go through either, so it must round as the kernel does.
-    strided = _fill("strided.c", **words, **shared) if direct else ""
-    kernel = _fill(
+    strided = fill("strided.c", **words, **shared) if direct else ""
+    kernel = fill(
         "kernel.c",
         **words,
         **(_ONE_BY_ONE if records else _faults(instance)),
@@ -190,8 +190,8 @@ def _elementwise(
     )
     if records:
         layout, entry = _record_texts(both, k=words["k"], run="__ufm_run_records")
-        return _fill("record_loop.c", **words, kernel_text=kernel, layout_text=layout, record_text=entry)
-    return _fill(
+        return fill("record_loop.c", **words, kernel_text=kernel, layout_text=layout, record_text=entry)
+    return fill(
         "elementwise.c",
         **words,
         **shared,
@@ -214,8 +214,8 @@ def _record_texts(both: Sequence[Value], *, k: str, run: str) -> tuple[str, str]
     """The layout of a loop's structures, and the function that NumPy calls for them, which calls ``run``."""
     leaves = [leaf for v in both for leaf in record_layout.leaves(v.n, v.t, v.operand.record)]
     items = ", ".join(f"{{sizeof({v.t}), __alignof__({v.t})}}" for v in both)
-    layout = _fill("record_layout.c", k=k, items=items, leaves=", ".join(leaves))
-    return layout, _fill("record_entry.c", k=k, run=run)
+    layout = fill("record_layout.c", k=k, items=items, leaves=", ".join(leaves))
+    return layout, fill("record_entry.c", k=k, run=run)
 
 
 def _zero(v: Value) -> str:
@@ -370,15 +370,15 @@ def _generalized(instance: Instance, inputs: list[Value], outputs: list[Value], 
     sources = [_source(v, inputs) for v in outputs]
     local, stored = " ".join(locals_), " ".join(stores)
     call, checked_call = (_call(instance, arguments, checked=checked) for checked in (False, True))
-    item = _fill("item.c", **words, **_faults(instance), locals=local, call=call, stores=stored)
-    checked = _fill("checked.c", **words, locals=local, call=checked_call, stores=stored)
+    item = fill("item.c", **words, **_faults(instance), locals=local, call=call, stores=stored)
+    checked = fill("checked.c", **words, locals=local, call=checked_call, stores=stored)
     has_item, has_checked = not instance.python, _is_checked(instance)
     layout, entry, records = "", "", "0, 0, 0"
     if signature.has_records:
         k = words["k"]
         layout, entry = _record_texts(both, k=k, run="__ufm_generalized")
         records = f"__ufm_items_{k}, __ufm_leaves_{k}, (int)(sizeof __ufm_leaves_{k} / sizeof *__ufm_leaves_{k})"
-    return _fill(
+    return fill(
         "generalized.c",
         **words,
         records_text=layout,
@@ -454,7 +454,7 @@ def template(name: str) -> str:
     return files("ufunc_magic").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def _fill(file: str, /, **words: str) -> str:
+def fill(file: str, /, **words: str) -> str:
     """A template with its words filled in; lines left empty are dropped."""
     text = Template(template(file)).substitute(words)
     return "\n".join(line for line in text.split("\n") if line.strip()) + "\n"

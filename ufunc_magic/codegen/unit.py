@@ -20,7 +20,7 @@ from ..model import Function, NumberType, Options, Signature, SignatureError, Un
 from . import record_layout
 from .float_conversions import FloatConversions, find_conversions
 from .loop_types import INSTRUCTIONS, NO_VECTORS, Instance, VectorMath, type_numbers, type_text
-from .loops import has_scalar, has_sizes, is_leaf, leaf_text, loop_text, template
+from .loops import fill, has_scalar, has_sizes, is_leaf, leaf_text, loop_text, template
 from .plain_calls import Exports
 
 PREFIX = "__ufm_"
@@ -129,7 +129,8 @@ def translate(
         parts += [f"#line 1 {c_string(name)}", cell]
     parts += ["", template("support.h"), template("types.hpp" if cplus else "types.h")]
     parts += conversions.declarations(unit)
-    parts += [*_simd_declarations(math.functions, cplus=cplus), *filter(None, [exports.text])]
+    parts += [*_simd_declarations(math.functions, cplus=cplus), *_complex_functions(math.complex)]
+    parts += filter(None, [exports.text])
     return _translation(parts, loops, [cell, name], exports=exports, options=options, math=math)
 
 
@@ -339,6 +340,27 @@ def _simd_declarations(names: Sequence[str], *, cplus: bool) -> list[str]:
         attribute = '__attribute__((__simd__("notinbranch"), __nothrow__, __leaf__, __const__))'
         # The cell may have made a macro of the name.
         lines.append(f"#undef {name}\n{head}{attribute} {kind} {name}({arguments}){tail};")
+    return lines
+
+
+#: Constants of ``templates/complexmath.h``: for double and for float.
+_COMPLEX = (
+    {"real": "double", "f": "", "most": "709.0", "exp_of_most": "0x1.d422d2be5dc9bp+1022", "largest": "__DBL_MAX__",
+     "large": "0x1p1020", "small": "0x1p-960", "up": "0x1p54"},
+    {"real": "float", "f": "f", "most": "88.0f", "exp_of_most": "0x1.f1056e00p+126f", "largest": "__FLT_MAX__",
+     "large": "0x1p124f", "small": "0x1p-100f", "up": "0x1p13f"},
+)  # fmt: skip
+
+
+def _complex_functions(names: Sequence[str]) -> list[str]:
+    """Bodies of functions of complex numbers, which are inlined into loops."""
+    lines = []
+    for words in _COMPLEX:
+        wanted = [name.removesuffix("f") for name in names if name.endswith("f") == bool(words["f"])]
+        if wanted:
+            lines += [f"#undef {name}{words['f']}\n#define __UFM_WANT_{name}" for name in wanted]
+            lines += ["#undef __UFM_INLINE\n#undef __UFM_SUM", fill("complexmath.h", **words)]
+            lines += [f"#undef __UFM_WANT_{name}" for name in wanted]
     return lines
 
 

@@ -30,6 +30,7 @@ from .math_functions import (
     argument_count as argument_count,
     c_name as c_name,
     c_names as c_names,
+    complex_vectors as complex_vectors,
     is_declared_by as is_declared_by,
     is_float_function as is_float_function,
     is_pure as is_pure,
