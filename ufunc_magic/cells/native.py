@@ -84,7 +84,7 @@ def plan_unit(
     if floats:
         called |= {f"{word}f" for word in called}  # tgmath.h and <cmath> turn exp(float) into expf
     complex_ = complex_vectors(called, description.libmvec - own) if tool.kind == "gcc" and not tool.cplus else {}
-    called = called.union(*complex_.values())
+    called = frozenset(called).union(*complex_.values())
     simd = tuple(sorted(called & description.libmvec))
     if simd and tool.kind != "gcc":
         # clang names the vector variants itself, but does not link what holds them.

@@ -10,7 +10,7 @@ _MODULES = frozenset(("math", "cmath", "numpy", "itertools", "functools", "opera
 _BUILTINS = frozenset(
     "abs min max sum len range int float bool complex round pow divmod enumerate zip sorted reversed list tuple dict "
     "set frozenset any all map filter isinstance str repr ord chr slice iter next hash bytes "
-    "_truncate _fdiv _cdiv _cpow _libm_cpow _cabs _fmin _fmax _fdim _float32 _floor _ceil _trunc _rint".split()
+    "_truncate _hypot3 _fdiv _cdiv _cpow _libm_cpow _cabs _fmin _fmax _fdim _float32 _floor _ceil _trunc _rint".split()
 )
 #: Attributes that are looked at, and methods that calculate or change only what they are called on.
 _ATTRIBUTES = frozenset("shape size ndim real imag T dtype nbytes itemsize flat".split())

@@ -97,6 +97,13 @@ def _fdim(a: float, b: float) -> float:
     return math.nan if a != a or b != b else a - b if a > b else 0.0
 
 
+def _hypot3(x: float, y: float, z: float) -> float:
+    """C++'s own of three numbers, for which libstdc++ and libc++ disagree on infinities."""
+    if not (math.isfinite(x) and math.isfinite(y) and math.isfinite(z)):
+        raise OverflowError("of infinities and NaN")
+    return math.hypot(x, y, z)
+
+
 def _cabs(z: complex) -> float:
     return math.hypot(z.real, z.imag)
 
@@ -134,7 +141,7 @@ _VERIFY: dict[str, object] = {
         phase=lambda z: math.atan2(z.imag, z.real),
     ),
     **{f.__name__: f for f in (_fdiv, _cdiv, _cmul, _cpow, _libm_cpow, _cabs, _complex64)},
-    **{f.__name__: f for f in (_fmin, _fmax, _fdim, _truncate)},
+    **{f.__name__: f for f in (_fmin, _fmax, _fdim, _truncate, _hypot3)},
     **{f"_{f.__name__}": _whole(f) for f in (math.floor, math.ceil, math.trunc)},
     "_rint": _whole(round),
     "_float32": float32,

@@ -144,6 +144,8 @@ _ROWS: tuple[MathFunction, ...] = (
     _exact("sqrt", "math.sqrt", "np.sqrt", "0.5/f", domain="x >= 0", ulp=1),
     _row("cbrt", "math.cbrt", "np.cbrt", "1/(3*f*f)", vectors=_THIRD, cost=15),
     _row("hypot", "math.hypot", "np.hypot", "x/f", "y/f", arguments=2, vectors=_THIRD, cost=6),
+    _row("__hypot3", "math.hypot", "np.hypot(np.hypot({0}, {1}), {2})", "x/f", "y/f", "z/f", checked="_hypot3",
+         arguments=3, suffixes="fl", header=""),
     _row("rsqrt", "1/math.sqrt({0})", "1/np.sqrt({0})", "-0.5*f/x", checked="_fdiv(1.0, math.sqrt({0}))",
          domain="x > 0", header=""),
     # -- trigonometry
@@ -238,6 +240,12 @@ _ROWS: tuple[MathFunction, ...] = (
     _builtin("clz", "32 - {0}.bit_length()", result="int", cost=0, ulp=0, integer=(0, UINT)),
     _builtin("clzl", "64 - {0}.bit_length()", result="int", cost=0, ulp=0, integer=(0, CType("u", LONG.bits))),
     _builtin("clzll", "64 - {0}.bit_length()", result="int", cost=0, ulp=0, integer=(0, CType("u", 64))),
+    _builtin("ctz", "({0} & -{0}).bit_length() - 1", result="int", cost=0, ulp=0, integer=(0, UINT)),
+    _builtin("ctzl", "({0} & -{0}).bit_length() - 1", result="int", cost=0, ulp=0, integer=(0, CType("u", LONG.bits))),
+    _builtin("ctzll", "({0} & -{0}).bit_length() - 1", result="int", cost=0, ulp=0, integer=(0, CType("u", 64))),
+    _builtin("parity", "{0}.bit_count() & 1", result="int", cost=0, ulp=0, integer=(0, UINT)),
+    _builtin("parityl", "{0}.bit_count() & 1", result="int", cost=0, ulp=0, integer=(0, CType("u", LONG.bits))),
+    _builtin("parityll", "{0}.bit_count() & 1", result="int", cost=0, ulp=0, integer=(0, CType("u", 64))),
     _builtin("expect", "{0}", result="same", cost=0, ulp=0, arguments=2),
     # -- complex numbers
     _complex("cexp", "cmath.exp", "np.exp", "f", reals=("exp", "sin", "cos"), ulp=6),
@@ -295,7 +303,7 @@ _ALIASES: dict[str, str] = {
     "__frcp_rn": "__rcpf",
     "__drcp_rn": "__rcp",
     "__popc": "popcount",
-    "__popcll": "popcount",
+    "__popcll": "popcountll",
     "__clz": "clz",
     "__clzll": "clzll",
 }

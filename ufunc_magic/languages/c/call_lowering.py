@@ -286,8 +286,11 @@ class CallLowerer(ExpressionLowerer):
             return c_name(row[0], CType("f", bits)) if row[0].name != "__norm" else "__norm"
         if short in ("real", "imag", "arg", "norm"):
             return name
+        if short == "popcount" and name.startswith("std::"):
+            return "popcountll" if numbers[0].bits == 64 else short
+        short = "__hypot3" if short == "hypot" and len(values) == 3 else short
         row = math_function(short)
-        if row is None or row[0].name != short or short.startswith("__") or not row[0].suffixes:
+        if row is None or row[0].name != short or (short.startswith("__") and short != "__hypot3") or not row[0].suffixes:
             if short == "abs" and numbers[0].kind == "f":
                 return c_name(math_function("fabs")[0], numbers[0])  # type: ignore[index]
             if short == "abs" and numbers[0].integral:
