@@ -82,7 +82,9 @@ double whole(double x) { return lrint(x); }
 
 def test_the_table_compares_nothing_that_c_leaves_undefined(shared_cache_folder: Path) -> None:
     made = compile_in(shared_cache_folder, UNDEFINED, guard=False)
-    shown = " ".join(str(made.report(data="[-1e20, -5e9, -7.0, 300.0, 7e4, 1e11, 1e20, np.nan]", time=0.01)).split())
+    shown = " ".join(
+        str(made.report(data="[-1e20, -5e9, -7.0, 300.0, 7e4, 1e11, 1e20, np.nan]", time=0.01, verbose=True)).split()
+    )
     assert "DISAGREE" not in shown
     assert shown.count("not compared") == 6, shown
     assert "Write fabs(x)" in shown

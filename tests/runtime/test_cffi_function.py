@@ -365,7 +365,7 @@ def test_a_template_or_an_overload_keeps_no_other_function_from_being_bound(text
 def test_an_overload_comes_before_an_instance_of_a_template() -> None:
     text = "template <class T> T f(T x) { return x * 3; }\nfloat f(float x) { return 1; }"
     f = um.compile_c(text, cplus=True).f
-    assert (f.types, f(np.float32(2)), f(2.0)) == (["f->f", "d->d"], 1, 6)
+    assert (f.types, f(np.float32(2)), f(2.0)) == (["i->i", "l->l", "f->f", "d->d"], 1, 6)
 
 
 def test_of_overloads_that_are_no_ufuncs_the_first_is_bound() -> None:

@@ -258,8 +258,8 @@ def _note_overloads(name: str, loops: Sequence[LoopCode], nin: int) -> str:
     """The note on overloads among which C++ finds none for NumPy's int64, its ``long``."""
     types = [[TYPES[number] for number in loop.types[:nin] if number != RECORD] for loop in loops]
     exact = [[t.char in "lq" and t.rank == TYPES[_INT64].rank for t in row] for row in types]
-    found = any(all(all(map(operator.ge, row, other)) for other in exact if other is not row) for row in exact)
-    if len(loops) == 1 or (found and any(map(any, exact))):
+    is_clear = any(all(all(map(operator.ge, row, other)) for other in exact if other is not row) for row in exact)
+    if len(loops) == 1 or (is_clear and any(map(any, exact))):
         return ""
     way = "the first loop that holds all their values, as in NumPy"
     if any({t.kind for t in column} & {"i", "u"} for column in zip(*types, strict=True)):

@@ -25,16 +25,14 @@ class VectorMath:
     ----------
     functions : tuple of str
         Functions of libm to declare with SIMD variants (gcc's ``simd`` attribute).
-    complex : tuple of str
-        Functions of complex numbers to define by those.
     judge : {0, 1, 2}
         Which floating-point flags reach the caller: none, those that a result shows, all.  ``judge`` of
         ``__ufm_plan`` in ``templates/interface.h``.
     """
 
     functions: tuple[str, ...] = ()
-    complex: tuple[str, ...] = ()
     judge: int = 1
+    complex: tuple[str, ...] = ()
 
     @property
     def names(self) -> frozenset[str]:

@@ -356,11 +356,11 @@ def _complex_functions(names: Sequence[str]) -> list[str]:
     """Bodies of functions of complex numbers, which are inlined into loops."""
     lines = []
     for words in _COMPLEX:
-        wanted = [name.removesuffix("f") for name in names if name.endswith("f") == bool(words["f"])]
-        if wanted:
-            lines += [f"#undef {name}{words['f']}\n#define __UFM_WANT_{name}" for name in wanted]
+        functions = [name.removesuffix("f") for name in names if name.endswith("f") == bool(words["f"])]
+        if functions:
+            lines += [f"#undef {name}{words['f']}\n#define __UFM_WANT_{name}" for name in functions]
             lines += ["#undef __UFM_INLINE\n#undef __UFM_SUM", fill("complexmath.h", **words)]
-            lines += [f"#undef __UFM_WANT_{name}" for name in wanted]
+            lines += [f"#undef __UFM_WANT_{name}" for name in functions]
     return lines
 
 

@@ -7,7 +7,7 @@ add a row.  The columns are described at `MathFunction`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -72,8 +72,6 @@ class MathFunction:
         Position and type of a parameter that is an integer.
     gnu : bool
         glibc declares it with ``_GNU_SOURCE`` only.
-    reals : tuple of str
-        Of complex numbers: the functions of real ones of which ``templates/complexmath.h`` makes it in vectors.
     """
 
     name: str
@@ -93,7 +91,6 @@ class MathFunction:
     writes: tuple[int, ...] = ()
     integer: tuple[int, CType] | None = None
     gnu: bool = False
-    reals: tuple[str, ...] = ()
 
     @property
     def real(self) -> bool:
@@ -248,11 +245,11 @@ _ROWS: tuple[MathFunction, ...] = (
     _builtin("parityll", "{0}.bit_count() & 1", result="int", cost=0, ulp=0, integer=(0, CType("u", 64))),
     _builtin("expect", "{0}", result="same", cost=0, ulp=0, arguments=2),
     # -- complex numbers
-    _complex("cexp", "cmath.exp", "np.exp", "f", reals=("exp", "sin", "cos"), ulp=6),
-    _complex("clog", "cmath.log", "np.log", "1/x", reals=("log", "log1p", "atan2")),
+    _complex("cexp", "cmath.exp", "np.exp", "f", ulp=6),
+    _complex("clog", "cmath.log", "np.log", "1/x"),
     _complex("clog10", "cmath.log10", "np.log10", "1/(x*M_LN10)"),
     _complex("cpow", "{0}**{1}", "", "y*cpow(x, y - 1)", "f*clog(x)", checked="_libm_cpow", arguments=2),
-    _complex("csqrt", "cmath.sqrt", "np.sqrt", "0.5/f", reals=("hypot",)),
+    _complex("csqrt", "cmath.sqrt", "np.sqrt", "0.5/f"),
     _complex("csin", "cmath.sin", "np.sin", "ccos(x)"),
     _complex("ccos", "cmath.cos", "np.cos", "-csin(x)"),
     _complex("ctan", "cmath.tan", "np.tan", "1 + f*f"),
@@ -265,8 +262,8 @@ _ROWS: tuple[MathFunction, ...] = (
     _complex("casinh", "cmath.asinh", "np.arcsinh", "1/csqrt(x*x + 1)"),
     _complex("cacosh", "cmath.acosh", "np.arccosh", "1/(csqrt(x - 1)*csqrt(x + 1))"),
     _complex("catanh", "cmath.atanh", "np.arctanh", "1/((1 - x)*(1 + x))"),
-    _complex("cabs", "abs", "np.abs", checked="_cabs", result="real", reals=("hypot",)),
-    _complex("carg", "cmath.phase", "np.angle", result="real", reals=("atan2",)),
+    _complex("cabs", "abs", "np.abs", checked="_cabs", result="real"),
+    _complex("carg", "cmath.phase", "np.angle", result="real"),
     _complex("creal", "{0}.real", "", result="real", ulp=0, cost=0),
     _complex("cimag", "{0}.imag", "", result="real", ulp=0, cost=0),
     _complex("conj", "{0}.conjugate()", "np.conj", ulp=0, cost=0),
@@ -392,16 +389,24 @@ def vector_functions(machine: str, glibc: tuple[int, ...]) -> frozenset[str]:
     return frozenset(names)
 
 
-def complex_vectors(names: Iterable[str], available: Set[str]) -> dict[str, frozenset[str]]:
+#: The functions of real numbers of which ``templates/complexmath.h`` makes those of complex numbers, in vectors.
+_REALS = {
+    "cabs": ("hypot",),
+    "carg": ("atan2",),
+    "cexp": ("exp", "sin", "cos"),
+    "clog": ("log", "log1p", "atan2"),
+    "csqrt": ("hypot",),
+}
+
+
+def complex_vectors(names: Set[str], available: Set[str]) -> dict[str, frozenset[str]]:
     """Of these functions, those of complex numbers that are made of ``available`` ones of real numbers, with those."""
-    found = {}
-    for name in names:
-        row, t = math_function(name) or (None, DOUBLE)
-        if row is not None and row.reals and name in (row.name, f"{row.name}f"):
-            reals = frozenset(c_name(MATH_FUNCTIONS[real], t) for real in row.reals)
-            if reals <= available:
-                found[name] = reals
-    return found
+    everything = {
+        f"{name}{letter}": frozenset(f"{real}{letter}" for real in reals)
+        for name, reals in _REALS.items()
+        for letter in ("", "f")
+    }
+    return {name: reals for name, reals in everything.items() if name in names and reals <= available}
 
 
 #: Constants of <math.h>, <float.h> as Python expressions.  (<limits.h> and <stdint.h> are integers: see LIMITS.)

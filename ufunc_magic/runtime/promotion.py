@@ -272,11 +272,11 @@ class Promoter:
 def has_integers_and_floats(code: FunctionCode) -> bool:
     """Whether an input is an integer in some loops and a floating-point number in others.
 
-    NumPy's own search would compute int64 as float64 there, to which it casts safely.  Functions of a GPU, where values
-    are not checked, keep that.
+    NumPy's own search would compute int64 as float64 there, to which it casts safely.  Functions of a device, where
+    values are not checked, keep that.
     """
     kinds = [{TYPES[x.types[k]].kind for x in code.loops if x.types[k] != RECORD} for k in range(code.nin)]
-    return not code.calls and any(found & {"i", "u"} and found & {"f", "c"} for found in kinds)
+    return not code.calls and any(k & {"i", "u"} and k & {"f", "c"} for k in kinds)
 
 
 def is_better(ranks: Sequence[int], others: Sequence[int]) -> bool:

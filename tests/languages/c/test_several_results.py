@@ -49,7 +49,7 @@ def test_each_value_is_an_output(cell: um.runtime.Build) -> None:
     assert {name: cell[name].types for name in names} == {
         "polar": ["dd->dd"],
         "parts": ["d->di?"],
-        "powers": ["f->fff", "d->ddd"],
+        "powers": ["i->iii", "l->lll", "f->fff", "d->ddd"],
         "solve": ["ddd->DD"],
         "ordered": ["dd->dd"],
         "extremes": ["d->dd"],

@@ -235,9 +235,9 @@ def _choose_types(reading: _Reading, options: Options) -> _Reading:
     if options.types or not options.cplus:
         return reading
     templates = [s.function for s in reading.signatures if s.function.template]
-    found = {_locate(f): choose_types(reading.tree, f, codegen.reached(f, reading.unit)) for f in templates}
-    tries = {place: types.tries for place, types in found.items()}
-    losing = tuple(place[0] for place, types in found.items() if types.loses_digits)
+    chosen = {_locate(f): choose_types(reading.tree, f, codegen.reached(f, reading.unit)) for f in templates}
+    tries = {place: types.tries for place, types in chosen.items()}
+    losing = tuple(place[0] for place, types in chosen.items() if types.loses_digits)
     return _with_next_types(replace(reading, types=tries, losing=losing), tries.keys())
 
 

@@ -288,9 +288,9 @@ class CallLowerer(ExpressionLowerer):
             return name
         if short == "popcount" and name.startswith("std::"):
             return "popcountll" if numbers[0].bits == 64 else short
-        short = "__hypot3" if short == "hypot" and len(values) == 3 else short
-        row = math_function(short)
-        if row is None or row[0].name != short or (short.startswith("__") and short != "__hypot3") or not row[0].suffixes:
+        three = short == "hypot" and len(values) == 3
+        row = math_function("__hypot3" if three else short)
+        if row is None or not (three or (row[0].name == short and not short.startswith("__"))) or not row[0].suffixes:
             if short == "abs" and numbers[0].kind == "f":
                 return c_name(math_function("fabs")[0], numbers[0])  # type: ignore[index]
             if short == "abs" and numbers[0].integral:
