@@ -35,6 +35,7 @@ def _driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("UFUNC_MAGIC_CACHE", str(folder))
         text = "#include <math.h>\ndouble only_for_the_driver(double x) { return exp(x) + log(x) + pow(x, x); }"
         um.compile_c(text, guard=False, time=False)
+        um.compile_c("double only_for_exceptions(double x) { return x; }", cplus=True, guard=False, time=False)
         with contextlib.suppress(ImportError):  # no Cython
             um.compile_cython("def only_for_its_type(double x):\n    return x\n", guard=False, time=False)
     files = [path for path in folder.rglob("*") if path.is_file()]

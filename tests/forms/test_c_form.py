@@ -586,6 +586,25 @@ def test_assert_is_pythons_own() -> None:
             function(form, "verify")(value)
 
 
+def test_functions_of_cplus_have_the_width_of_their_argument() -> None:
+    wide = Case(
+        "f", "Q -> i", "int f(uint64_t x) { return std::popcount(x) + __builtin_popcount(x) + __builtin_ctzll(x); }"
+    )
+    assert function(written(wide, cplus=True), "verify")(2**40 + 2) == 2 + 1 + 1
+    narrow = Case("g", "B -> i", "int g(unsigned char x) { return std::popcount(x) + __builtin_parity(x); }")
+    assert function(written(narrow, cplus=True), "verify")(7) == 4
+
+
+def test_hypot_of_three_numbers_is_not_compared_at_infinities() -> None:
+    form = written(
+        Case("f", "d d d -> d", "double f(double x, double y, double z) { return std::hypot(x, y, z); }"), cplus=True
+    )
+    assert function(form, "verify")(2.0, 3.0, 6.0) == 7.0
+    with pytest.raises(OverflowError):
+        function(form, "verify")(-math.inf, 1e-8, 2.0)
+    assert function(form, "timing")(2.0, 3.0, 6.0) == 7.0
+
+
 def test_what_cplus_throws_is_raised() -> None:
     text = (
         'double f(double x) { if (x < 0) throw std::domain_error("below zero");\n'
@@ -593,8 +612,8 @@ def test_what_cplus_throws_is_raised() -> None:
     )
     form = written(Case("f", "d -> d", text), cplus=True)
     assert function(form, "verify")(4.0) == 2
-    for value, message in ((-1.0, "^below zero$"), (1.0, "^$")):
-        with pytest.raises(RuntimeError, match=message):
+    for value, kind, message in ((-1.0, ValueError, "^below zero$"), (1.0, RuntimeError, "^$")):
+        with pytest.raises(kind, match=message):
             function(form, "verify")(value)
     text = 'double g(double x) { if (x < 0) throw std::domain_error("x"); return sqrt(x); }'
     assert written(Case("g", "d -> d", text), cplus=True).vector == "def g(x):\n    return np.sqrt(x)\n"

@@ -207,6 +207,13 @@ def test_exceptions_of_cpp_end_the_compiled_function() -> None:
     assert g(np.ones(2)).tolist() == [1.0, 1.0]
 
 
+@pytest.mark.slow
+def test_overloads_are_chosen_as_in_python() -> None:
+    f = um.c_ufunc("int half(int x) { return x / 2; }\ndouble half(double x) { return x / 2; }", cplus=True)
+    g = called(f)
+    assert [g(7), g(7.0), g(np.array([7])).tolist(), g(np.array([7.0])).tolist()] == [3, 3.5, [3], [3.5]]
+
+
 def test_a_ufunc_is_given_to_a_compiled_function(cell: Any) -> None:
     apply = numba.njit(lambda f, a: f(a))
     assert apply(cell.half, 3.0) == 1.5

@@ -188,6 +188,12 @@ def test_type_that_cffi_cannot_read_is_a_note_and_not_the_end_of_the_cell() -> N
     assert any(note.startswith("first can be neither a ufunc") for note in built.notes)
 
 
+@pytest.mark.parametrize("kind", ["__float128", "_Decimal64", "unsigned __int128"])
+def test_type_that_neither_numpy_nor_cffi_has_is_an_error_where_it_is_all(kind: str) -> None:
+    with pytest.raises(um.SignatureError, match=f"f can be neither.*{kind}"):
+        um.compile_c(f"{kind} f({kind} x) {{ return x; }}", guard=False, time=False)
+
+
 def test_vector_type_alone_is_refused_by_name() -> None:
     with pytest.raises(um.SignatureError, match=r"'v4' .*number"):
         um.compile_c("typedef float v4 __attribute__((vector_size(16)));\nfloat first(v4 v) { return v[0]; }")

@@ -23,6 +23,7 @@ from .native import (
     UnitPlan as UnitPlan,
     def_functions as def_functions,
     driver as driver,
+    exceptions as exceptions,
     narrow as narrow,
     plan_unit as plan_unit,
     sound_copies as sound_copies,

@@ -140,6 +140,13 @@ def driver(
     return _compiled_once(tool, text, flags=flags, output=folder / "driver.o")
 
 
+def exceptions(tool: compilers.Toolchain, *, folder: Path) -> list[Path]:
+    """The object file by which exceptions of C++ become Python's, compiled and kept as the driver is; none for C."""
+    if not tool.cplus:
+        return []
+    return [_compiled_once(tool, codegen.exceptions(), flags=_object_flags(tool), output=folder / "exceptions.o")]
+
+
 def vector_math(tool: compilers.Toolchain, functions: Iterable[str], *, folder: Path) -> list[Path]:
     """Object files of our own vector versions of functions of libm, compiled and kept as the driver is.
 

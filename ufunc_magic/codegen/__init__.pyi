@@ -18,6 +18,7 @@ from .unit import (
     c_string as c_string,
     copy as copy,
     driver as driver,
+    exceptions as exceptions,
     in_terms_of_t as in_terms_of_t,
     inline_definitions as inline_definitions,
     instances as instances,

@@ -82,10 +82,7 @@ def _clone_words(instance: Instance, math: VectorMath) -> dict[str, str]:
     return words if small else dict.fromkeys(words, "")
 
 
-_CATCH = (
-    "} catch (const std::exception &__ufm_e) { __ufm_fail(__ufm_e.what()); }"
-    ' catch (...) { __ufm_fail("the C++ function threw an object that is not a std::exception"); } return 1;'
-)
+_CATCH = "} catch (...) { __ufm_fail_thrown(); } return 1;"
 
 
 def _call(instance: Instance, arguments: dict[int, str], *, checked: bool = False) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..ir import argument_count, is_float_function
-from ..model import Function, NumberType, Options, Signature, SignatureError, Unit, number_type
+from ..model import STD_EXCEPTIONS, Function, NumberType, Options, Signature, SignatureError, Unit, number_type
 from . import record_layout
 from .float_conversions import FloatConversions, find_conversions
 from .loop_types import INSTRUCTIONS, NO_VECTORS, Instance, VectorMath, type_numbers, type_text
@@ -214,6 +214,16 @@ def driver() -> str:
     structures and for sizes that no input has."""
     more = "".join(f'#line 1 "{name}"\n{template(name)}' for name in ("records.c", "narrowing.c", "sizes.c"))
     return with_headers("driver.c") + more
+
+
+def exceptions() -> str:
+    """The unit, C++, by which exceptions become Python's."""
+    kinds = list(dict.fromkeys(STD_EXCEPTIONS.values()))
+    handlers = "".join(
+        f" catch (const std::{name} &e) {{\n            __ufm_fail_as({kinds.index(kind)}, e.what());\n        }}"
+        for name, kind in STD_EXCEPTIONS.items()
+    )
+    return fill("exceptions.cpp", handlers=handlers)
 
 
 def with_headers(file: str) -> str:

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from .. import ir
 from ..ir import Block, CType, Expression, Node, Statement, Symbol, bare, integer, walk
+from ..model import STD_EXCEPTIONS
 from .expression_writer import ExpressionWriter
 from .module_scope import ModuleScope, Routine, changes_of, python_name
 from .value import (
@@ -98,9 +99,9 @@ class PythonWriter(ExpressionWriter):
         return [*update, ast.Continue()]
 
     def _raise(self, node: ir.Raise) -> Lines:
-        """Whatever is thrown arrives as a RuntimeError."""
         message = [ast.Constant(node.message)] if node.message is not None else []
-        return [ast.Raise(call("RuntimeError", *message))]
+        kind = STD_EXCEPTIONS.get(node.exception.removeprefix("std::"), "RuntimeError")
+        return [ast.Raise(call(kind, *message))]
 
     def _assert(self, node: ir.Assert) -> Lines:
         if isinstance(node.test, ir.Constant) and node.test.value == 0:

@@ -2,6 +2,7 @@ from .cell_place import CellPlace as CellPlace, line_mark as line_mark
 from .comfort import Comfort as Comfort
 from .errors import (
     FAULTS as FAULTS,
+    STD_EXCEPTIONS as STD_EXCEPTIONS,
     ArgumentError as ArgumentError,
     CacheError as CacheError,
     CellAssertionError as CellAssertionError,

@@ -34,6 +34,14 @@ from .cell_place import CellPlace
 #: What the user's functions may raise: anything.  Only an interrupt propagates.
 FAULTS = (Exception,)
 
+#: Exceptions of C++'s library, and of classes derived from them, that arrive as others of Python's than RuntimeError.
+STD_EXCEPTIONS = {
+    "invalid_argument": "ValueError",
+    "domain_error": "ValueError",
+    "out_of_range": "IndexError",
+    "overflow_error": "OverflowError",
+}
+
 #: No red: JupyterLab writes errors on pink or on dark red, where its bold red has a contrast of 2.1 (4.5 is readable).
 BOLD, DIM, OFF = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 

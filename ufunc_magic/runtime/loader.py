@@ -18,7 +18,7 @@ from functools import cache, lru_cache
 from types import ModuleType
 from typing import Any
 
-from ..model import LinkError, ObjectCode, Target, TargetError
+from ..model import STD_EXCEPTIONS, LinkError, ObjectCode, Target, TargetError
 from . import _private, cell_names, exception_codec
 from .c_library import same_arithmetic
 from .locks import lock_of
@@ -48,6 +48,12 @@ def _list_host_values() -> tuple[int | None, ...]:
         pointer("PyExc_RuntimeError"),
         pointer("PyExc_MemoryError"),
     )
+
+
+@cache
+def _list_exceptions() -> tuple[int | None, ...]:
+    names = dict.fromkeys(STD_EXCEPTIONS.values())
+    return tuple(ctypes.c_void_p.in_dll(ctypes.pythonapi, f"PyExc_{name}").value for name in names)
 
 
 @cache
@@ -264,6 +270,9 @@ def open_library(object_code: ObjectCode, path: str | os.PathLike[str]) -> Libra
         raise TargetError("The object code has no loops, or is no object code.", remedy="Create it again.") from fault
     with contextlib.suppress(ValueError):  # objects of older versions cannot be interrupted
         ctypes.c_void_p.in_dll(handle, "__ufm_check_signals").value = _find_check_signals()
+    with contextlib.suppress(ValueError):  # those of older versions know RuntimeError alone
+        kinds = _list_exceptions()
+        (ctypes.c_void_p * len(kinds)).in_dll(handle, "__ufm_exceptions").__init__(*kinds)  # type: ignore[misc]
     _contain(handle)
     if hasattr(handle, "__ufm_loops"):
         cell_names.note_library(object_code, ctypes.addressof(ctypes.c_void_p.in_dll(handle, "__ufm_loops")))

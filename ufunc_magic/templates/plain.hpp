@@ -32,10 +32,8 @@ template <class __ufm_tag, class __ufm_r, class... __ufm_a> struct __ufm_plain_i
 #ifdef __EXCEPTIONS
                 try {
                     (*(__ufm_b *)__ufm_with)();
-                } catch (const std::exception &__ufm_e) {
-                    __ufm_fail(__ufm_e.what());
                 } catch (...) {
-                    __ufm_fail("an exception that is not a std::exception");
+                    __ufm_fail_thrown();
                 }
 #else
                 (*(__ufm_b *)__ufm_with)();

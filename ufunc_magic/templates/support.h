@@ -31,7 +31,6 @@
 #ifdef __cplusplus
 #define __UFM_BEGIN_C extern "C" {
 #define __UFM_END_C }
-#include <exception>
 #else
 #define __UFM_BEGIN_C
 #define __UFM_END_C

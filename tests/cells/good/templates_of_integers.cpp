@@ -8,7 +8,7 @@
 // expect: mixed(np.uint32(2**32 - 1), np.uint32(1)) == 2**32 - 2 exactly
 // expect: common(np.arange(1, 5), 4) == [1, 2, 1, 4] exactly
 // expect: whole(9) == 4 exactly
-// expect: [rounded(7), through(7), third(7)] == [3.5, 4.5, 7 / 3] exactly
+// expect: [rounded(7), through(7), third(7)] == [3.5, 4.5, 7 * (1 / 3)] exactly
 // expect: [mean(1, 2), mean(1.0, 2)] == [1, 1.5] exactly
 // expect: [either(7), either(7.5)] == [1, 1.5] exactly
 

@@ -182,11 +182,11 @@ def _emulated(
         library = folder / "cell.so"
         signatures = reading.roles.signatures
         driver = cells.driver(tool, signatures=signatures, parallel=bool(options.parallel), folder=folder)
-        vectors = cells.vector_math(tool, plan.math.functions, folder=folder)
+        more = [*cells.vector_math(tool, plan.math.functions, folder=folder), *cells.exceptions(tool, folder=folder)]
         try:
-            diagnostics = cell.compiled_in_parts(translation, library, [driver, *vectors])
+            diagnostics = cell.compiled_in_parts(translation, library, [driver, *more])
             if diagnostics is None:
-                arguments = cell.arguments(library.name, driver, *vectors)
+                arguments = cell.arguments(library.name, driver, *more)
                 diagnostics = compilers.compile_shared(tool, translation.text, **arguments)
         except CompileError as fault:
             raise cell.blamed(fault) from None

@@ -347,7 +347,7 @@ def _compile_unit(cell: _Cell, unit: _Unit, library: Path, *, has_defs: bool) ->
     signatures = [instance.signature for instance in unit.translation.instances]
     driver = cells.driver(tool, signatures=signatures, parallel=bool(options.parallel), folder=cell.folder)
     vectors = cells.vector_math(tool, unit.simd, folder=cell.folder)
-    extra = [driver, *vectors, *map(Path, cell.settings.sources)]
+    extra = [driver, *vectors, *cells.exceptions(tool, folder=cell.folder), *map(Path, cell.settings.sources)]
     if has_defs:
         extra.append(cells.def_functions(tool, folder=cell.folder))
     places = compilers.places(unit.text, module=cell.module, name=cell.name, cell=cell.source)
