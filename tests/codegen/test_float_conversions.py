@@ -88,3 +88,28 @@ def test_the_table_compares_nothing_that_c_leaves_undefined(shared_cache_folder:
     assert "DISAGREE" not in shown
     assert shown.count("not compared") == 6, shown
     assert "Write fabs(x)" in shown
+
+
+CYTHON = """# cython: cdivision=True
+cpdef double inverse(double x) noexcept nogil:
+    return 1.0 / <int>x
+cpdef double colour(double x) noexcept nogil:
+    return <unsigned char>(x * 255)
+cpdef double unsigned32(double x) noexcept nogil:
+    return <unsigned int>x
+def whole(double x):
+    cdef int i = <int>x
+    return i / 2.0
+"""
+
+
+@pytest.mark.cython
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="these are gcc's values")
+def test_conversions_of_cython_are_those_of_plain_gcc(shared_cache_folder: Path) -> None:
+    made = compile_in(shared_cache_folder, CYTHON, language="cython", guard=False, time=False)
+    x = np.tile([1.2, -0.1, -0.3, -2.0, 5e9], 8)
+    with np.errstate(all="ignore"):
+        assert made.inverse(x)[:4].tolist() == [1, np.inf, np.inf, -0.5]
+    assert made.colour(x)[:4].tolist() == [50, 231, 180, 2]
+    assert made.unsigned32(x)[:5].tolist() == [1, 0, 0, 4294967294, 705032704]
+    assert np.signbit(made.whole(x)[:4]).tolist() == [False, False, False, True]

@@ -362,7 +362,6 @@ def load(
         binder = _binder(object_code)
         if binder is not None:
             opened.memory = binder.open_memory(opened)
-        faults: list[SignatureError] = []
         for code in object_code.functions:
             function: Any = None
             try:
@@ -399,8 +398,6 @@ def load(
         if opened.module is not None:
             public = _list_public(opened.module, functions)
             opened.functions = {n: f for n, f in public.items() if n not in opened.report_data.refused}
-        if faults and not opened.functions:
-            raise faults[0]  # as a note it would be all that there is
         build = Build(opened, place.name, notes=tuple(notes), first_line=place.first_line)
         _loaded[_identity(object_code)] = build
         return build

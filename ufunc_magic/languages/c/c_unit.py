@@ -439,7 +439,7 @@ def _refused_functions(
         result |= {_locate(f): why for f in hit}
     for line, message in _list_errors_in_loops(fault.output) if len(errors) > len(in_cell) else ():
         # The message has the name of a type of the loop, or its line or one above has.
-        texts = (message, *reversed(generated[:line]))
+        texts = (message.partition("; did you mean")[0], *reversed(generated[:line]))
         loops = {int(k) for k in next(filter(None, map(_OF_A_LOOP.findall, texts)), ())}
         hit = [i.signature.function for k, i in enumerate(translation.instances) if k in loops]
         result |= {_locate(f): message for f in hit if _locate(f) not in result}
