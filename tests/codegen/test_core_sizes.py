@@ -11,6 +11,7 @@ import pytest
 
 import ufunc_magic as um
 from support import compile_in
+from ufunc_magic import forms
 
 CELL = """
 #include <stddef.h>
@@ -151,6 +152,24 @@ def test_out_gives_the_size_of_an_output(c: Any) -> None:
     x = np.arange(4, dtype="f4")
     assert c.resampled(x, np.float32(2), out=np.empty((3, 8), "f4"))[1].tolist() == [0, 0, 2, 2, 4, 4, 6, 6]
     assert "k" in " ".join(c.notes)
+
+
+def test_the_same_in_python_has_outputs_of_the_same_size(shared_cache_folder: Any) -> None:
+    source = """
+// ufunc: (),(),()->(r,c)
+void grid(int r, double v, int c, double *y) { for (int i = 0; i < r * c; i++) y[i] = v * i; }
+// ufunc: ()->(2*k+1)
+void window(int k, long *y) { for (int i = -k; i <= k; i++) y[i + k] = i; }
+// ufunc: (n)->((n+1)//2)
+void every(const double *x, int n, double *y) { for (int i = 0; i < n; i += 2) y[i / 2] = x[i]; }
+"""
+    b = compile_in(shared_cache_folder, source)
+    calls: dict[str, tuple[Any, ...]] = {"grid": (2, 0.5, 3), "window": (3,), "every": ([1.0, 2, 3],)}
+    for form in b.report_data.functions:
+        names = forms.namespace("verify")
+        exec(form.checked, names)
+        assert names[form.python_name](*calls[form.name]) == b[form.name](*calls[form.name]).tolist()  # type: ignore[operator]
+        assert form.timed
 
 
 def test_optional_core_dimensions(c: Any) -> None:

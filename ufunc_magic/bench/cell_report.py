@@ -39,7 +39,7 @@ from .loop_reports import LoopReports
 from .machine import Pressure, load_limits, revise_limits
 from .request import Arguments, Budget, Operands, Parameters, Progress, Request, Threads
 from .rivals import CompileCython, load_forms, make_rivals, parse_rivals
-from .samples import CORE_SIZE, convert_inputs, parse_sizes, shuffle_arrays
+from .samples import CORE_SIZE, convert_inputs, parse_sizes, shape_cores, shuffle_arrays
 
 #: Share of a cell's time that goes into its comparisons; the rest is for Python forms and for the page.
 COMPARING = 0.8
@@ -216,6 +216,7 @@ class _Cell:
     ) -> Request:
         """The request for a ufunc."""
         options, bound = self.options, self.build[code.name]
+        core_sizes = read_core_sizes(options.core)
         # A def with keyword-only parameters accepts no arrays by position; its ufunc does.
         bound = ufunc_of(bound) or bound
         host, label = self.language.host_candidate(bound)
@@ -225,11 +226,11 @@ class _Cell:
             letters(code.timed, code.nin),
             code.parameters[: code.nin],
             [[int(d) if d.isdecimal() else d for d in core] for core in code.cores[: code.nin]],
-            make_known_inputs(code, options.size or SAMPLED) or None,
+            make_known_inputs(code, options.size or SAMPLED, core_sizes) or None,
             options.size,
             cautious=code.cautious,
-            edges=not options.fast_math,  # which gives up exactly these values
-            core_sizes=read_core_sizes(options.core),
+            edges=not (options.fast_math or code.size_operands),  # the former gives up exactly these values
+            core_sizes=core_sizes,
             uses=code.uses,
         )
         if data is not None:
@@ -268,18 +269,24 @@ class _Cell:
         )
 
 
-def make_known_inputs(code: CellFunction, size: int) -> tuple[NDArray[Any], ...]:
+def make_known_inputs(code: CellFunction, size: int, core_sizes: Mapping[str, int]) -> tuple[NDArray[Any], ...]:
     """Inputs on which a function works that fails on ordinary ones, repeated; empty for one that does not.
 
-    For structures, those that any takes.
+    For structures, and for numbers that give sizes, those that any takes.
     """
-    if code.records:
+    if code.records or code.size_operands:
         rng = np.random.default_rng(20240229)
+        sizes = {place: core_sizes.get(name, CORE_SIZE) for name, place in code.size_operands.items()}
+        shapes = shape_cores(
+            [[int(d) if d.isdecimal() else d for d in core] for core in code.cores[: code.nin]], core_sizes
+        )
         inputs = []
-        for dtype, core in zip(operand_dtypes(code.function_code)[: code.nin], code.cores, strict=False):
-            shape = (size, *(int(d) if d.isdecimal() else CORE_SIZE for d in core))
+        for place, dtype in enumerate(operand_dtypes(code.function_code)[: code.nin]):
+            array = np.zeros((size, *shapes[place]), dtype)
             # An integer may be the place in an array of its structure.
-            inputs.append(_filled(np.zeros(shape, dtype), rng, most=1 if dtype.names and code.cautious else 10))
+            inputs.append(_filled(array, rng, most=1 if dtype.names and code.cautious else 10))
+            if place in sizes:
+                array[...] = sizes[place]
         return tuple(inputs)
     columns = [
         np.array(values, TYPES[number].char)

@@ -300,8 +300,8 @@ def c_ufunc_entries(
             notes.append(note)
         if effects:
             notes.append(f"{name} calls {effects[0]}, so the report does not call or time it.")
-        if open_sizes := signature.open_sizes:
-            notes.append(f"{name} is not timed: no array among its inputs has the size {open_sizes[0]}.")
+        if by_out := [size for size in signature.open_sizes if size not in signature.size_operands]:
+            notes.append(f"{name} is not timed: only out= gives the size {by_out[0]}.")
         body = function.body
         # On just any value it may take for ever, or read past a table.
         table = "[" in function.text.partition("{")[2] and not signature.core
@@ -310,7 +310,7 @@ def c_ufunc_entries(
                 signature,
                 loops[name],
                 form=form,
-                timed=() if effects or open_sizes else numbers[id(signature)],
+                timed=() if effects or by_out else numbers[id(signature)],
                 cautious=(body.loops and not signature.core) or body.recursive or not body.pure or table,
                 notes=notes,
                 effects=effects,

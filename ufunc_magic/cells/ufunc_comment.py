@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from ..model import SignatureError, core_groups, core_names
+from ..model import SignatureError, core_groups, core_names, number_type
 
 #: Core dimensions of one operand: names and fixed sizes.
 Core = tuple[int | str, ...]
@@ -126,6 +126,10 @@ def read(text: str, *, of: str) -> Annotation:
         refuse(f"has name={name}, which Python cannot use as a name", "Use letters, digits and _.")
     inout = tuple(filter(None, values.get("inout", "").split(",")))
     types = values.get("types", "")
+    if bad := [word for word in types.split(",") if word and number_type(word) is None]:
+        refuse(
+            f"has types={types}, and {bad[0]!r} is not a number type", "Use NumPy's short names: types=f4,f8,i4,c16."
+        )
     return Annotation(text, inputs, outputs, identity, name, inout, types, optional, tuple(broadcast))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ..ir import CType
@@ -58,6 +58,10 @@ class OperandLists:
         """How the text says the size of a core dimension."""
         if isinstance(dim, int):
             return number(dim)
+        if not dim.isidentifier():
+            return _Computed(self._size).visit(ast.parse(dim, mode="eval").body)  # type: ignore[no-any-return]
+        if operand := self.signature.size_operands.get(dim):
+            return ast.Name(self.names[operand.index])
         parameter = next((at for at, of in self.signature.sizes.items() if of == dim), None)
         return self._measured(dim) if parameter is None else ast.Name(self.names[parameter])
 
@@ -76,3 +80,13 @@ class OperandLists:
         if depth == 1 and len(operand.core) == 2:
             return True
         raise Stop(f"uses an unknown layout for `{operand.name}`")
+
+
+@dataclass
+class _Computed(ast.NodeTransformer):
+    """The text of a size that is computed, with the text of each size in it."""
+
+    size: Callable[[str], ast.expr]
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.size(node.id)

@@ -580,6 +580,8 @@ class Signature:
     def size_operands(self) -> dict[str, Operand]:
         """The single numbers among the inputs that give sizes of outputs, by the names of these sizes."""
         used = self.open_sizes
+        if not used:
+            return {}
         parameters = self.function.parameters
         named = {parameters[o.index].name: o for o in self.inputs if o.index >= 0 and not o.core}
         return {name: operand for name, operand in named.items() if name in used}

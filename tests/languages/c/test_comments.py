@@ -108,6 +108,8 @@ double groups(const double *x, int n) { return x[0]; }
 double identity(double x) { return x; }
 // ufunc: typ=f4
 double word(double x) { return x; }
+// ufunc: types=f4,zz
+double types(double x) { return x; }
 // ufunc: (n)->() inout=z
 double inout(const double *x, int n) { return x[0]; }
 double good(double x) { return 2 * x; }
@@ -120,11 +122,12 @@ double good(double x) { return 2 * x; }
         ("groups", "2 inputs"),
         ("identity", "1 and 1"),
         ("word", "typ"),
+        ("types", "zz"),
         ("inout", "inout=z"),
     ]:
         with pytest.raises(um.UfuncMagicError, match=word):
             b[name]
-    assert len(b.diagnostics) == 5
+    assert len(b.diagnostics) == 6
     with pytest.raises(um.SignatureError, match="close"):
         compile_in(shared_cache_folder, source.partition("// ufunc: (n),(n)")[0])
 
