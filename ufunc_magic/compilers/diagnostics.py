@@ -323,10 +323,16 @@ def _demangled(symbol: str) -> str:
     return "::".join(names) or symbol
 
 
+#: How header libraries of one file leave out their bodies.
+_IMPLEMENTATION = re.compile(r"^[ \t]*#[ \t]*if(?:def[ \t]+|[ \t]+defined[ \t]*\(?[ \t]*)(\w+_IMPLEMENTATION)\b", re.M)
+
+
 def _missing(symbol: str, name: str, cell: str, code: str) -> Diagnostic:
     base = symbol.partition("(")[0]
     if libraries := libraries_of(base):
         hint = f"Link with {libraries}"
+    elif macro := _IMPLEMENTATION.search(cell):
+        hint = f"Write #define {macro[1]} above it: the text has the bodies under that macro."
     else:
         hint = f"Link with the library that defines it (-l NAME), or add its source file (-S {base}.c)."
     return _placed(symbol, f"{symbol!r} is used but not defined", hint, name, cell, code, -1)

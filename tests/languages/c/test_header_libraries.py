@@ -92,3 +92,12 @@ def test_the_functions_of_a_header_are_bound_by_their_names(header: Path) -> Non
 def test_the_functions_of_the_cell_come_before_those_of_a_header(header: Path) -> None:
     b = um.compile_c('#include "lin.h"\nstatic float twice(vec3 const v) { return 2 * vec3_len(v); }\n')
     assert (list(b), b.twice(np.array([3, 4, 0], "f4"))) == (["twice"], 10)
+
+
+def test_a_header_without_its_implementation_is_told_its_macro() -> None:
+    source = (
+        "double lib_half(double x);\n#ifdef LIB_IMPLEMENTATION\ndouble lib_half(double x) { return x / 2; }\n#endif\n"
+    )
+    with pytest.raises(um.LinkError, match="#define LIB_IMPLEMENTATION"):
+        um.compile_c(source)
+    assert um.compile_c(f"#define LIB_IMPLEMENTATION\n{source}").lib_half(3.0) == 1.5

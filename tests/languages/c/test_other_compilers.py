@@ -62,10 +62,11 @@ inline T general(T x) { return x < 1 ? x : general(x / 2) + 1; }
 MICROSOFT = """\
 typedef unsigned short WORD16, WORD;
 typedef __declspec(align(16)) float v4[4];
+#define EXPORT __declspec(dllexport)
 static __forceinline WORD half(WORD x) { return x / 2; }
 // Its fourth.
 __declspec(dllexport) float fourth(v4 v) { return v[3]; }
-double __stdcall triple(double x) { return 3 * x; }
+EXPORT double __stdcall triple(double x) { return 3 * x; }
 DWORD WINAPI next(_In_ DWORD x) { return x + 1; }
 BOOL CALLBACK is_large(WORD x) { return half(x) > 3 ? TRUE : FALSE; }
 unsigned __int64 wide(LONGLONG a, UINT *low) { *low = (UINT)a; return a; }
@@ -117,6 +118,13 @@ def test_words_of_microsofts_compiler_are_read_with_a_note(shared_cache_folder: 
     assert "WORD (" not in note.replace("DWORD (", "")
     assert "Its fourth." in b.fourth.__doc__
     assert "3 * x" in next(f.python for f in b.report_data.functions if f.name == "triple")
+
+
+@pytest.mark.skipif("sys.platform == 'win32'", reason="these are its own compiler's words")
+def test_such_words_may_be_in_a_header(tmp_path: Path) -> None:
+    (tmp_path / "win.h").write_text("static __forceinline DWORD win_next(DWORD x) { return x + 1; }\n")
+    b = um.compile_c('#include "win.h"\nunsigned f(unsigned x) { return win_next(x); }', include=[str(tmp_path)])
+    assert b.f(2) == 3
 
 
 def test_an_error_in_such_a_cell_is_told_of_its_own_words() -> None:

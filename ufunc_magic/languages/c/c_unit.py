@@ -135,10 +135,12 @@ def compile(
             reading = _without_unresolved(cell, reading)
         compiled = _compile_functions(cell, planned, plan, reading)
     except (CompileError, ParseError, SignatureError) as fault:
-        words = {} if words else microsoft.find_words(source, cplus=options.cplus)
-        if not words:
+        more = microsoft.find_words(source, str(fault), cplus=options.cplus)
+        if more.keys() <= words.keys():
             raise
-        return _compile_with(words, fault, source, options=requested, name=name, folder=folder, this_cpu=this_cpu)
+        return _compile_with(
+            {**words, **more}, fault, source, options=requested, name=name, folder=folder, this_cpu=this_cpu
+        )
     result = replace(_describe(planned, plan, compiled), files_read=planned.files_read())
     if this_cpu and (result.files_read.files or not result.files_read.known):
         return compile(source, options=requested, name=name, folder=folder, words=words)

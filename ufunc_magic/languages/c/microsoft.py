@@ -22,7 +22,10 @@ _TYPES = {
     "float": "FLOAT",
     "double": "DOUBLE",
     "void": "VOID",
-    "void *": "PVOID LPVOID HANDLE",
+    "void *": "PVOID LPVOID HANDLE HINSTANCE HMODULE HWND",
+    "char *": "LPSTR PSTR",
+    "const char *": "LPCSTR PCSTR",
+    "unsigned int *": "LPDWORD PDWORD",
 }
 _OTHERS = {
     "inline": "__forceinline",
@@ -45,11 +48,15 @@ _ATTRIBUTES = {
 }
 
 
-def find_words(source: str, *, cplus: bool) -> dict[str, str]:
-    """Microsoft's words in a cell that does not define them, with their meanings; none on Windows."""
+def find_words(source: str, fault: str, *, cplus: bool) -> dict[str, str]:
+    """Microsoft's words in a cell that does not define them, with their meanings; none on Windows.
+
+    ``fault`` is what the compiler says of it, with lines of the user's headers.
+    """
     if sys.platform == "win32":
         return {}
-    words = c_text.words(c_text.read(source, cplus=cplus).code.decode(errors="replace"))
+    text = c_text.read(source, cplus=cplus)
+    words = c_text.words("\n".join([text.code.decode(errors="replace"), *text.macros.values(), fault]))
     used = words & (_MEANINGS.keys() | {_DECLSPEC})
     if not used:
         return {}
