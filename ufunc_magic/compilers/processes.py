@@ -287,9 +287,13 @@ def run_python(program: str) -> tuple[int, str]:
 
 
 def run_and_show(program: str, words: Sequence[str], *, show: Callable[[str], object]) -> int:
-    """Run a program in another Python process, pass its output to ``show`` as it comes, and return its exit status."""
-    command = [sys.executable, "-c", program, *words]
+    """Run a program in another Python process, pass its output to ``show`` as it comes, and return its exit status.
+
+    The program ends with this process, however this one ends.
+    """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    ending, ours = os.pipe()  # ours is closed by the system where this process is killed
+    command = [sys.executable, "-c", _END_WITH_PARENT.format(ending=ending, parent=os.getpid()) + program, *words]
     with _uninterrupted():
         process = subprocess.Popen(
             command,
@@ -297,7 +301,9 @@ def run_and_show(program: str, words: Sequence[str], *, show: Callable[[str], ob
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             process_group=0,
+            pass_fds=[ending],
         )
+        os.close(ending)
     try:
         assert process.stdout
         while data := os.read(process.stdout.fileno(), 1 << 16):
@@ -306,6 +312,28 @@ def run_and_show(program: str, words: Sequence[str], *, show: Callable[[str], ob
     finally:
         with _uninterrupted():
             end_process(process)
+            os.close(ours)
+
+
+#: The beginning of a program that must not outlive the process ``parent``: its end closes the pipe, and Linux sends a
+#: signal besides, because the program may close what it does not know.
+_END_WITH_PARENT = """\
+import ctypes, os, signal, sys, threading
+
+def end_with_parent():
+    try:
+        gone = not os.read({ending}, 1)
+    except OSError:
+        return
+    if gone:
+        os.killpg(0, signal.SIGKILL)
+
+threading.Thread(target=end_with_parent, daemon=True).start()
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    if os.getppid() != {parent}:
+        os._exit(1)
+"""
 
 
 def start_python(program: str) -> None:

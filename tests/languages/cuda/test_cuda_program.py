@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import python_path
 from ufunc_magic import compilers
 from ufunc_magic.languages.cuda import nvrtc
 from ufunc_magic.languages.cuda.cuda_edits import without_host
@@ -87,6 +92,60 @@ int main(int argc, char **argv)
 )
 def test_a_launch_becomes_a_call_on_its_line(text: str, call: str) -> None:
     assert re.sub(r" +", " ", with_launches(text)) == re.sub(r" +", " ", call)
+
+
+CHILDREN = r"""
+#include <cstdio>
+__global__ void leaf(int *r, int k) { atomicAdd(r, k + (int)threadIdx.x); }
+__global__ void tree(int *r, int n) {
+    __shared__ int s[4];
+    s[threadIdx.x] = n;
+    __syncthreads();
+    int local = s[3 - threadIdx.x] * 10 + threadIdx.x;
+    leaf<<<2, 3>>>(r, local);
+    if (n > 0 && threadIdx.x == 0) tree<<<1, 4>>>(r, n - 1);
+}
+__global__ void waits(int *r) { leaf<<<1, 1>>>(r, 1); cudaDeviceSynchronize(); }
+int main() {
+    int *d, *zeros;
+    cudaMallocManaged(&d, 4);
+    cudaMalloc(&zeros, 1000);
+    for (int k = 0; k < 250; k++) *d += zeros[k];
+    tree<<<1, 4>>>(d, 2);
+    cudaDeviceSynchronize();
+    printf("%d\n", *d);
+    waits<<<1, 1>>>(d);
+    printf("%s\n", cudaGetErrorString(cudaDeviceSynchronize()));
+}
+"""
+
+
+def test_grids_that_kernels_launch_run_after_their_own(capfd: pytest.CaptureFixture[str]) -> None:
+    """Dynamic parallelism: what a kernel launches sees the values of its launch, and new memory is zero."""
+    um.compile_cuda(CHILDREN, device="cpu", run_main=True)
+    expected = sum(2 * (n * 10 + t + i) for n in range(3) for t in range(4) for i in range(3))
+    shown = capfd.readouterr().out.splitlines()
+    assert shown[0] == str(expected)
+    assert "CUDA 12 has removed" in shown[1]
+    assert shown[2] == "unspecified launch failure"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_program_ends_with_the_process_that_runs_it(number: int) -> None:
+    inner = "import os, time; print(os.getpid(), flush=True); time.sleep(1000)"
+    outer = (
+        f"from ufunc_magic import compilers; compilers.run_and_show({inner!r}, [], show=lambda t: print(t, flush=True))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", outer], stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": python_path()}
+    ) as process:
+        assert process.stdout
+        child = int(process.stdout.readline())
+        process.send_signal(number)
+    with contextlib.suppress(ProcessLookupError, FileNotFoundError):
+        while "State:\tZ" not in Path(f"/proc/{child}/status").read_text():  # until the system has ended it
+            os.kill(child, 0)
 
 
 @pytest.mark.slow

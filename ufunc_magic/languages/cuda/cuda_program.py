@@ -80,7 +80,7 @@ def run_program(library: Path, words: Sequence[str], *, show: Callable[[str], ob
         "import ctypes, sys\n"
         "words = [word.encode() for word in sys.argv[2:]]\n"
         "array = (ctypes.c_char_p * (len(words) + 1))(*words, None)\n"
-        "ctypes.CDLL(None).exit(ctypes.PyDLL(sys.argv[1]).main(len(words), array))\n"
+        "ctypes.CDLL(None).exit(ctypes.CDLL(sys.argv[1]).main(len(words), array))\n"
     )
     return compilers.run_and_show(program, [str(library), "main", *words], show=show)
 
@@ -105,7 +105,8 @@ def _first_launch(code: str, raw: str) -> tuple[int, int, str] | None:
         end = _closing(code, opening.end(), ")") if opening else -1
         if start >= 0 and opening and end > 0:
             kernel, how, arguments = (_flat(raw[a:b]) for a, b in ((start, at), (at + 3, close), (opening.end(), end)))
-            captures, passed = ["&"], []
+            # What a kernel launches runs when its own grid has ended, and its variables with it.
+            captures, passed = ["=" if _is_on_device(code, at) else "&"], []
             for n, argument in enumerate(_split(arguments)):
                 once_only = bool(_DOES.search(argument))
                 captures += [f"__ufm_a{n} = ({argument.strip()})"] * once_only
@@ -115,6 +116,18 @@ def _first_launch(code: str, raw: str) -> tuple[int, int, str] | None:
             return start, end + 1, call
         at = code.find("<<<", at + 3)
     return None
+
+
+def _is_on_device(code: str, at: int) -> bool:
+    """Whether this place is inside of a function of the device."""
+    openings: list[int] = []
+    for match in re.finditer(r"[{}]", code[:at]):
+        if match[0] == "{":
+            openings.append(match.start())
+        elif openings:
+            openings.pop()
+    heads = (code[max(code.rfind(mark, 0, opening) for mark in "{};") + 1 : opening] for opening in openings)
+    return any(re.search(r"\b__(?:global|device)__\b", head) for head in heads)
 
 
 def _kernel_start(code: str, end: int) -> int:

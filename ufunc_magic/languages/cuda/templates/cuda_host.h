@@ -132,8 +132,10 @@ static inline const char *cudaGetErrorName(cudaError_t error)
 
 /* -------------------------------------------------------------------------------------------------------- memory */
 
-/* What cudaMalloc gave: a copy beyond its end is refused, as it is on a GPU. */
-struct __ufm_memory { char *at; size_t size; __ufm_memory *next; };
+/* What cudaMalloc gave: a copy beyond its end is refused, as it is on a GPU.  It is zero, as new memory of nearly every GPU
+   is, although CUDA does not promise it. */
+struct __ufm_memory { char *at; size_t size; __ufm_memory *next; void *whole; };
+enum { __UFM_MEMORY_ALIGNED = 256 };
 static __ufm_memory *__ufm_allocated;
 static __ufm_memory **__ufm_memory_of(const void *at)
 {
@@ -150,14 +152,16 @@ static bool __ufm_outside(const void *at, size_t size)
 __UFM_HOST __ufm_allocate(void **at, size_t size)
 {
     __ufm_memory *one = (__ufm_memory *)malloc(sizeof *one);
-    void *memory = 0;
     if (!at)
-        return __ufm_result(cudaErrorInvalidValue);
-    if (!one || posix_memalign(&memory, 256, size ? size : 1)) {
-        free(one);
+        return free(one), __ufm_result(cudaErrorInvalidValue);
+    /* Pages that nobody touches cost calloc() nothing. */
+    void *whole = size < ~(size_t)0 - __UFM_MEMORY_ALIGNED ? calloc(1, size + __UFM_MEMORY_ALIGNED) : 0;
+    if (!one || !whole) {
+        free(one), free(whole);
         return __ufm_result(cudaErrorMemoryAllocation);
     }
-    *one = {(char *)memory, size ? size : 1, __ufm_allocated};
+    char *memory = (char *)whole + (__UFM_MEMORY_ALIGNED - (uintptr_t)whole % __UFM_MEMORY_ALIGNED);
+    *one = {memory, size ? size : 1, __ufm_allocated, whole};
     __ufm_allocated = one;
     *at = memory;
     return __ufm_result(cudaSuccess);
@@ -170,7 +174,7 @@ __UFM_HOST cudaFree(void *at)
     if (!one || one->at != at)
         return __ufm_result(cudaErrorInvalidValue);
     *place = one->next;
-    free(one->at), free(one);
+    free(one->whole), free(one);
     return __ufm_result(cudaSuccess);
 }
 template <class T> __UFM_HOST cudaMalloc(T **at, size_t size) { return __ufm_allocate((void **)at, size); }
@@ -295,7 +299,16 @@ __UFM_HOST cudaMemGetInfo(size_t *available, size_t *total)
 
 /* -------------------------------------------------------------------------------------------------------- device */
 
-__UFM_HOST cudaDeviceSynchronize() { return __ufm_result(cudaSuccess); }
+__UFM_HOST cudaDeviceSynchronize()
+{
+    if (__ufm_running_block) {
+        __ufm_device_fault fault;
+        snprintf(fault.text, sizeof fault.text, "cudaDeviceSynchronize() in a kernel, which CUDA 12 has removed: the grids "
+                                                "that a kernel launches run when its own has ended.");
+        throw fault;
+    }
+    return __ufm_result(cudaSuccess);
+}
 __UFM_HOST cudaThreadSynchronize() { return __ufm_result(cudaSuccess); }
 __UFM_HOST cudaDeviceReset() { return __ufm_last = __ufm_broken = cudaSuccess; }
 __UFM_HOST cudaGetDeviceCount(int *count) { return *count = 1, __ufm_result(cudaSuccess); }
@@ -429,15 +442,53 @@ static void __ufm_launch_of(void (*call)(const void *, void **), const void *ker
         __ufm_broken = strstr(__ufm_launch_text, "assertion") ? cudaErrorAssert : cudaErrorLaunchFailure;
     __ufm_last = fits ? __ufm_broken : cudaErrorInvalidConfiguration;
 }
+/* Grids that kernels launch (dynamic parallelism).  They run when the grid that launched them has ended, in the order of
+   the launches: CUDA promises no more, since a kernel cannot wait for them. */
+struct __ufm_child {
+    __ufm_child *next;
+    __ufm_configuration how;
+    const char *name;
+    __ufm_child(const __ufm_configuration &how, const char *name) : next(0), how(how), name(name) {}
+    virtual ~__ufm_child() {}
+    virtual void run() = 0;
+};
+static __ufm_child *__ufm_children, **__ufm_last_child = &__ufm_children;
+
+template <class F> struct __ufm_child_of : __ufm_child {
+    F call;
+    __ufm_child_of(const __ufm_configuration &how, const char *name, const F &call) : __ufm_child(how, name), call(call) {}
+    void run() override
+    {
+        __ufm_launch_of([](const void *kernel, void **) { (*(const F *)kernel)(); }, &call, how, 0, name);
+    }
+};
+
+static void __ufm_run_children()
+{
+    while (__ufm_child *child = __ufm_children) {
+        if (!(__ufm_children = child->next))
+            __ufm_last_child = &__ufm_children;
+        child->run();
+        delete child;
+    }
+}
+
 template <class F> static inline void __ufm_start(const char *name, const __ufm_configuration &how, F call)
 {
+    if (__ufm_running_block) {
+        *__ufm_last_child = new __ufm_child_of<F>(how, name, call);
+        __ufm_last_child = &(*__ufm_last_child)->next;
+        return;
+    }
     __ufm_launch_of([](const void *kernel, void **) { (*(const F *)kernel)(); }, &call, how, 0, name);
+    __ufm_run_children();
 }
 template <class... A>
 __UFM_HOST cudaLaunchKernel(void (*kernel)(A...), dim3 grid, dim3 block, void **arguments, size_t shared = 0,
                             cudaStream_t = 0)
 {
     __ufm_launch_of(__ufm_kernel_call<A...>::of, (const void *)kernel, {grid, block, shared}, arguments, "cudaLaunchKernel");
+    __ufm_run_children();
     return __ufm_last;
 }
 template <class... A>
