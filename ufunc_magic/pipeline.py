@@ -28,6 +28,7 @@ from .model import (
     Options,
     ParseError,
     UfuncMagicError,
+    language_key,
     line_mark,
     make_options,
     own_views,
@@ -413,6 +414,12 @@ def _compile_cython(source: str) -> Build:
     return build_source(source, language="cython", keywords={"guard": False})
 
 
+def _compile_fast(object_code: ObjectCode) -> Build:
+    """The same cell with ``--fast-math``."""
+    keywords = {**object_code.options, "fast_math": True, "strict": False, "guard": False}
+    return build_source(object_code.source, language=language_key(object_code.language), keywords=keywords)
+
+
 def report(
     built: Build,
     *,
@@ -449,10 +456,15 @@ def report(
     """
     from . import bench, render  # not needed for compiling only
 
-    notes: list[str] = []
+    notes, busy = list[str](), ""
     object_code, annotation = built.loaded.object_code, built.report_data.annotated
     language, cell = language_of(object_code), CompiledCell(object_code, built.report_data)
-    loops = bench.LoopReports(cell, partial(_compiler_texts, object_code), readable=_can_be_shown(object_code))
+    loops = bench.LoopReports(
+        cell,
+        partial(_compiler_texts, object_code),
+        compile_fast=None if options.fast_math else partial(_compile_fast, object_code),
+        readable=_can_be_shown(object_code),
+    )
     result = render.Report(
         built.name,
         tuple(render.Bound(name, "other", call=name) for name in built),
@@ -474,8 +486,7 @@ def report(
             without=without,
         )
     with Comfort("what the session is told once", notes):
-        if result.pressure and not _new_notices(["busy machine"], announced):
-            result = replace(result, pressure="")
+        busy = result.pressure if result.pressure and _new_notices(["busy machine"], announced) else ""
         notes += _new_notices(language.notices(object_code), announced)
     notes += language.notes(object_code, options)
     names = list(filter(None, options.show.split(",")))
@@ -488,7 +499,7 @@ def report(
     if names:
         with Comfort(f"what --show={','.join(names)} shows", notes, passing=UfuncMagicError):
             views += _views(built, names, loops.read_texts)
-    return replace(result, views=views, notes=(*result.notes, *notes))
+    return replace(result, views=views, notes=(*result.notes, *notes), pressure=busy)
 
 
 def _new_notices(notices: Sequence[str], announced: set[str] | None) -> list[str]:

@@ -29,17 +29,22 @@ from ..model import (
     UfuncMagicError,
     read_core_sizes,
 )
-from ..render import Bound, Comparison, Report, Row
+from ..render import ANY_ORDER, Bound, Comparison, Report, Row, ratio
 from ..runtime import Build, count_processors, letters, operand_dtypes, ufunc_of
 from .agreement import compare_results
 from .candidates import Candidate, evaluate
 from .comparing import BUDGET_OF_SIZES, compare_request, make_groups
 from .elementwise import draw_inputs
+from .judging import compare_rounds
 from .loop_reports import LoopReports
 from .machine import Pressure, load_limits, revise_limits
 from .request import Arguments, Budget, Operands, Parameters, Progress, Request, Threads
 from .rivals import CompileCython, load_forms, make_rivals, parse_rivals
+from .rounds import CLOCK, Call, Pace, measure
 from .samples import CORE_SIZE, convert_inputs, parse_sizes, shape_cores, shuffle_arrays
+
+#: Seconds to measure what --fast-math gains.
+GAIN = 0.01
 
 #: Share of a cell's time that goes into its comparisons; the rest is for Python forms and for the page.
 COMPARING = 0.8
@@ -176,6 +181,7 @@ class _Cell:
                 comparison = compare_request(request)
                 if request.limit:
                     revise_limits(request.limit, comparison.rows)
+                comparison = self.add_gain(code, comparison)
                 comparisons.append(replace(comparison, notes=(*comparison.notes, *missing)))
                 if self.options.sizes and isinstance(request.inputs, Operands) and not code.core:
                     step = "timed over sizes"
@@ -183,6 +189,19 @@ class _Cell:
             except FAULTS as fault:  # of any class: a C++ exception, a status, an exception of Cython's
                 notes.append(f"{code.name} was not {step}: {_describe_fault(fault)}")
         return comparisons, notes
+
+    def add_gain(self, code: CellFunction, comparison: Comparison) -> Comparison:
+        """The table with what ``--fast-math`` gains, where C fixes the order of a sum."""
+        fast = self.loops.find_fast(code.name) if self.loops and code.traceless and comparison.arguments else None
+        if fast is None:
+            return comparison
+        calls = [Call(function, comparison.arguments) for function in (self.build[code.name], fast)]
+        gain = compare_rounds(*measure(calls, clock=CLOCK, pace=Pace(CLOCK() + GAIN)))[0]
+        assert self.loops is not None
+        self.loops.remember_gain(code.name, gain)
+        words = f"{ANY_ORDER}: {ratio(gain)}"
+        rows = tuple(replace(row, note=row.note.replace(ANY_ORDER, words)) for row in comparison.rows)
+        return replace(comparison, rows=rows)
 
     def make_request(
         self, code: CellFunction, reference: Candidate | None, data: Sequence[Any] | None, *, share: float

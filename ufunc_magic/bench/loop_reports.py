@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
 # Rooms and not their names: a report that asks for no loop loads no reader of assembly.
 from .. import render, store
@@ -38,7 +38,7 @@ def _recall(object_code: ObjectCode) -> dict[str, LoopReport] | None:
 
 def _fact(object_code: ObjectCode) -> str:
     """The name of remembered reports; each processor runs its own clone of a loop."""
-    return f"loops 2 {object_code.digest} {' '.join(sorted(cpu_features()))}"
+    return f"loops 3 {object_code.digest} {' '.join(sorted(cpu_features()))}"
 
 
 class LoopReports:
@@ -49,14 +49,23 @@ class LoopReports:
     cell : CompiledCell
     compile_again : callable
         Compiles the cell for the compiler's further outputs; it may raise anything.
+    compile_fast : callable
+        Compiles the cell with ``--fast-math``, to measure what a sum gains whose order C fixes.
     readable : bool
         Those outputs show the loops that run.
     """
 
     def __init__(
-        self, cell: CompiledCell, compile_again: Callable[[], CompilerTexts], *, readable: bool = True
+        self,
+        cell: CompiledCell,
+        compile_again: Callable[[], CompilerTexts],
+        *,
+        compile_fast: Callable[[], Mapping[str, Any]] | None = None,
+        readable: bool = True,
     ) -> None:
         self._cell = cell
+        self._compile_fast = compile_fast
+        self._fast: Mapping[str, Any] = {}
         self._readable = readable
         self._compile_again = compile_again
         self._texts: CompilerTexts | None = None
@@ -84,6 +93,20 @@ class LoopReports:
             self._thread.join(PATIENCE)
         return recall_loop(function) if origin.name in self._sources else None
 
+    def find_fast(self, name: str) -> Any:
+        """The function compiled with ``--fast-math``, if its gain is worth knowing, and not known; else None."""
+        if self._thread is not None:
+            self._thread.join(PATIENCE)
+        report = (_recall(self._cell.object_code) or {}).get(name)
+        return self._fast.get(name) if report is not None and report.ordered and not report.gain else None
+
+    def remember_gain(self, name: str, gain: float) -> None:
+        """How many times faster a function is with ``--fast-math``."""
+        known = _recall(self._cell.object_code) or {}
+        if name in known:
+            known[name] = replace(known[name], gain=gain)
+            store.default().remember(_fact(self._cell.object_code), list(map(asdict, known.values())))
+
     def read_texts(self) -> CompilerTexts:
         """The compiler's further outputs."""
         if self._thread is not None:
@@ -97,3 +120,5 @@ class LoopReports:
             self._texts = self._compile_again()
             values = [asdict(report) for report in render.read_loops(self._cell, self._texts)]
             store.default().remember(_fact(self._cell.object_code), values)
+            if self._compile_fast is not None and any(value["ordered"] for value in values):
+                self._fast = self._compile_fast()

@@ -12,5 +12,6 @@ from .tables import (
     count as count,
     duration as duration,
     percent as percent,
+    ratio as ratio,
 )
-from .vectorization import LoopReport as LoopReport, has_loop as has_loop
+from .vectorization import ANY_ORDER as ANY_ORDER, LoopReport as LoopReport, has_loop as has_loop

@@ -13,11 +13,15 @@ from dataclasses import dataclass
 from ..compilers import GENERATED
 from ..model import CellPlace, CompiledCell, ObjectCode
 from .assembly import HotLoop, Listing
+from .tables import ratio
 
 _GCC = re.compile(r"(?m)^(.*?):(\d+):\d+: (optimized|missed|note): +(.*)$")
 _YAML = re.compile(r"--- !(Passed|Missed|Analysis)\w*\n(.*?)\n\.\.\.", re.DOTALL)
 _YAML_PLACE = re.compile(r"DebugLoc:\s+\{ File: '?([^,']*)'?, Line: (\d+), Column: \d+ \}")
 _YAML_STRING = re.compile(r"- \w+:\s+(?:'((?:[^']|'')*)'|\"((?:[^\"\\]|\\.)*)\"|([^\n]+))")
+
+#: The remedy for a sum whose order C fixes.
+ANY_ORDER = "--fast-math allows any order"
 
 #: clang's reason for a sum whose order C fixes.
 _ORDER = "reorder floating-point operations"
@@ -78,6 +82,8 @@ class LoopReport:
         The compiler's reason why not; ``""`` if it has none.
     ordered : bool
         The loop on ``line`` is a sum of floating-point numbers, whose order C fixes.
+    gain : float
+        How many times faster it is where the order is free (``--fast-math``); 0 if that was not measured.
     """
 
     name: str
@@ -86,15 +92,15 @@ class LoopReport:
     line: int = 0
     reason: str = ""
     ordered: bool = False
+    gain: float = 0.0
 
     def describe(self, place: CellPlace) -> str:
         """The report in words, with the line as ``place`` counts it."""
         line = place.line(self.line) if self.line else 0
         if self.ordered:
-            order = "C fixes the order of the sum"
-            if self.vectors:
-                return f"vectorized, {self.vectors}, but {order} on line {line}; --fast-math allows any order"
-            return f"not vectorized: {order} on line {line}; --fast-math allows any order"
+            order = f"C fixes the order of the sum on line {line}; {ANY_ORDER}"
+            order += f": {ratio(self.gain)}" if self.gain else ""
+            return f"vectorized, {self.vectors}, but {order}" if self.vectors else f"not vectorized: {order}"
         if self.vectors:
             return f"vectorized, {self.vectors}"
         if line:
