@@ -195,9 +195,11 @@ class CellBuild:
             return ParseError(
                 f"{self.name} has no function but main.", remedy="Rename main to bind it, or add a function."
             )
+        # Headers are not searched for functions unless they are asked for.
+        more = f" To bind functions of {unit.includes[-1]}, name them: --wrap 'PATTERN*'." if unit.includes else ""
         return ParseError(
             f"{self.name} defines no readable C function.",
-            remedy="Write a function with its types, for example: double f(double x) { return 2*x; }",
+            remedy="Write a function with its types, for example: double f(double x) { return 2*x; }" + more,
         )
 
     def object_code(

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ..model import (
     MAX_OPERANDS,
+    ContainerParameter,
     Function,
     Member,
     Operand,
@@ -335,7 +336,7 @@ _NO_NUMBER: tuple[tuple[str, str, str], ...] = (
     (r".*\*", "is a pointer to pointers", "Pass the elements as one array: T *x, or T x[3][3]."),
     (r"(struct|union|class)\b", "is a {}", "Pass its members as separate parameters."),
     (rf"((?!{_STD}).*<.*)", "is a {}, which is not a number", _ELEMENTS),
-    (r"(std::(?!.*(?:_t|>)$).*)", "is a {}, which is not a number", _ELEMENTS),
+    (r"(std::(?!byte$|.*(?:_t|>)$).*)", "is a {}, which is not a number", _ELEMENTS),
     (r"(void|FILE|va_list|_Decimal\d+|(?:unsigned )?__int128|__u?int128_t|_?_[Ff]loat128)$",
      "has type {}, which NumPy does not support", "Use a NumPy number type: up to 64 bits, or long double."),
 )  # fmt: skip
@@ -357,7 +358,8 @@ def _check_types(
         name = f"'{parameter.name}'" if parameter.name else f"parameter {index + 1}"
         spelled = resolved(parameter.type, typedefs)
         fault = _fault(spelled, parameter)
-        if not fault and spelled == "char" and (parameter.pointer or parameter.shape) and not strings:
+        is_array = (parameter.pointer or parameter.shape) and not isinstance(parameter, ContainerParameter)
+        if not fault and spelled == "char" and is_array and not strings:
             fault = "is a string", "Use signed char or unsigned char for small numbers."
         if fault:
             raise NotUfuncError(f"{name} {fault[0]}", fault[1])

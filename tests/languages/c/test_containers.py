@@ -113,6 +113,8 @@ def test_other_containers() -> None:
     b = um.compile_c(
         """\
 #include <array>
+#include <complex>
+#include <cstddef>
 #include <string>
 #include <valarray>
 #include <vector>
@@ -135,6 +137,11 @@ namespace geo {
     using real = float;
     real area(const std::array<real, 2> &a, std::span<real const> b) { return a[0] * b[0]; }
 }
+int bytes(std::span<const std::byte> x) { int s = 0; for (auto v : x) s += std::to_integer<int>(v); return s; }
+int chars(const std::vector<char> &x) { return x[0]; }
+struct point { double x, y; };
+double abscissa(const std::vector<point> &p) { return p.back().x; }
+std::complex<double> turned(std::span<const std::complex<double>> z) { return z[0] * std::complex<double>(0, 1); }
 auto deduced(const std::array<std::array<double, 2>, 2> &m, auto k) { return m[1][1] * k; }
 """,
         cplus=True,
@@ -143,6 +150,8 @@ auto deduced(const std::array<std::array<double, 2>, 2> &m, auto k) { return m[1
     assert (b.mean(x), b.middle(x[::-1]), b.any(x > 4), b.upper(np.frombuffer(b"aBC", "u1"))) == (2.5, 3, 1, 2)
     assert (b.ends(x[:4]), b.last(x.reshape(2, 3).astype("f4")), b.deduced(x[:4].reshape(2, 2), 2.0)) == (3, 5, 6)
     assert b.doubled(x.reshape(2, 3)).tolist() == [[0, 2, 4], [6, 8, 10]]
+    assert (b.bytes(np.array([1, 2], "u1")), b.chars(np.array([5], "i1")), b.turned([1j])) == (3, 5, -1)
+    assert b.abscissa(np.array([(1, 2), (3, 4)], dtype=[("x", "f8"), ("y", "f8")])) == 3
     assert b.area(np.ones(2, "f4"), np.ones(3, "f4")) == 1
 
 

@@ -89,6 +89,15 @@ def test_the_functions_of_a_header_are_bound_by_their_names(header: Path) -> Non
     assert sorted(um.wrap_header(str(header), functions="mat3_*")) == ["mat3_scale"]
 
 
+def test_the_functions_of_a_header_of_the_system_are_read_too(header: Path) -> None:
+    system = ["-isystem", str(header.parent)]
+    with pytest.raises(um.ParseError, match="--wrap"):
+        um.compile_c("#include <lin.h>\n", compile_args=system)
+    b = um.compile_c("#include <lin.h>\n", wrap="vec3_*", compile_args=system)
+    _check(b)
+    assert "range(3)" in next(f.python for f in b.report_data.functions if f.name == "vec3_add")
+
+
 def test_the_functions_of_the_cell_come_before_those_of_a_header(header: Path) -> None:
     b = um.compile_c('#include "lin.h"\nstatic float twice(vec3 const v) { return 2 * vec3_len(v); }\n')
     assert (list(b), b.twice(np.array([3, 4, 0], "f4"))) == (["twice"], 10)

@@ -418,7 +418,8 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
         return
     if cell.types.cplus and not declared.base:  # a constructor
         return
-    if place.outside:
+    # The bodies of a header library are read wherever it is.
+    if place.outside and not (cell.header and "static" in declared.storage):
         return _read_prototype(cell, node, declared, place)
     parameters = cell.types.parameters(head)
     top = place.outer or node
