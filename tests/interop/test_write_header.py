@@ -87,6 +87,28 @@ def test_c_program_gets_the_same_values_as_python(tmp_path: Path) -> None:
     assert (a, b_, c_, norm) == (5, 7, 9, 5)
 
 
+def test_sizes_that_are_computed_or_numbers_are_no_parameters(tmp_path: Path) -> None:
+    b = um.compile_c("""
+// ufunc: (),(),()->(k)
+void line(double a, double b, double *y, int k) { for (int i = 0; i < k; i++) y[i] = a + b * i; }
+// ufunc: (n)->(n*(n-1)//2,2)
+void pairs(const double *x, int n, double *y) {
+    for (int i = 0; i < n; i++) for (int j = 0; j < i; j++, y += 2) y[0] = x[j], y[1] = x[i];
+}
+""")
+    write_header(b, tmp_path / "sized.h")
+    program = """
+    #include "sized.h"
+    int main(void) {
+        const double x[] = {1, 2, 3};
+        double y[3], z[6];
+        line(1, 2, 3, y);
+        pairs(x, 3, z);
+        printf("%g %g %g %g %g %g %g %g %g\\n", y[0], y[1], y[2], z[0], z[1], z[2], z[3], z[4], z[5]);
+    }"""
+    assert printed(tmp_path, program, "sized") == ["1", "3", "5", "1", "2", "1", "3", "2", "3"]
+
+
 def test_comment_of_a_function_stands_in_the_header(tmp_path: Path) -> None:
     header, _ = write_header(um.compile_c(CURVE), tmp_path / "shapes.h")
     assert "/* The curve's height. */\nstatic inline double curve(double a_)\n" in header.read_text()

@@ -146,3 +146,28 @@ double last(double x) { return x + 2; }
     assert list(b) == ["first", "last"]
     notes = "\n".join(b.notes)
     assert all(f"no loop is made of {name}: " in notes for name in ("constant", "adder", "member"))
+
+
+@pytest.mark.slow
+@pytest.mark.cython
+def test_a_fault_in_a_comment_of_another_language_costs_its_own_function_alone(shared_cache_folder: Path) -> None:
+    pytest.importorskip("Cython", reason="Cython is not installed (extra: cython)")
+    source = """
+# ufunc: (n)->(
+cdef double bad(const double[:] x) noexcept nogil:
+    return x[0]
+# ufunc: (n)->(m)
+def worse(const double[:] x, double[:] y):
+    y[0] = x[0]
+cdef double good(double x) noexcept nogil:
+    return 2 * x
+"""
+    b = compile_in(shared_cache_folder, source, language="cython")
+    assert (b.good(2.0), sorted(b)) == (4.0, ["good", "worse"])
+    assert "close the parenthesis" in " ".join(b.notes)
+    with pytest.raises(um.SignatureError, match="close the parenthesis"):
+        compile_in(shared_cache_folder, source.partition("# ufunc: (n)->(m)")[0], language="cython")
+    cuda = f"// ufunc: (n)->(\n__device__ double bad{SUM}\n__device__ double good(double x) {{ return 2 * x; }}\n"
+    b = compile_in(shared_cache_folder, cuda, language="cuda", device="cpu")
+    assert list(b) == ["good"]
+    assert "close the parenthesis" in " ".join(b.notes)

@@ -366,7 +366,8 @@ def _assign(unit: Unit, *, options: Options, unbound: Collection[str] = ()) -> R
         else:
             on_device.append(function)
     plan = cells.plan_operands(replace(unit, functions=tuple(on_device)), options=options)
-    signatures, plain, _ = plan.without_faults()
+    signatures, plain, faults = plan if plan.signatures or plan.plains or kernels else plan.without_faults()
+    notes += [f"not bound: {fault.marked.rstrip('.')} ({fault.remedy})" for _, fault in faults.values()]
     own = {(f.line, f.name): f for f in unit.functions}
     signatures = tuple(
         replace(s, status=True, function=own[place]) if (place := (s.function.line, s.function.name)) in statuses else s

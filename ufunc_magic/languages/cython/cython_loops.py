@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from ...codegen import INSTRUCTIONS, Instance
 from ...ir import is_declared_by
-from ...model import BodyFacts, Options, Parameter, Signature
+from ...model import BodyFacts, Options, Parameter, Signature, SignatureError
 from .cython_function import CellText, CyFunction
 from .nogil_clone import Clone
 from .signature_inference import NoUfunc, TypedFunction, c_type, infer
@@ -83,7 +83,7 @@ def plan_loops(
     Raises
     ------
     SignatureError
-        If a comment asks for what its function cannot be.
+        If the comment of every function asks for what it cannot be.
     """
     instances: list[Instance] = []
     looped: list[CyFunction] = []
@@ -127,19 +127,34 @@ def plan_loops(
 def _infer_all(
     functions: Sequence[CyFunction], text: CellText, options: Options, without: Container[str]
 ) -> tuple[list[tuple[TypedFunction, Signature]], dict[str, NoUfunc]]:
-    """The functions that can be ufuncs with their signatures, and the others by name."""
+    """The functions that can be ufuncs with their signatures, and the others by name.
+
+    Raises
+    ------
+    SignatureError
+        If the comment of every function asks for what it cannot be.
+    """
     inferred: list[tuple[TypedFunction, Signature]] = []
     rest: dict[str, NoUfunc] = {}
+    faults: dict[str, SignatureError] = {}
     for function in functions:
         if function.name.startswith("_"):
             continue
         typed = TypedFunction(function, text, cplus=options.cplus)
         refused = NoUfunc(function, "has a loop that the C compiler rejects") if function.name in without else None
-        signature = refused or infer(typed, options)
+        try:
+            signature = refused or infer(typed, options)
+        except SignatureError as fault:
+            faults.setdefault(function.name, fault)
+            why = f"{fault.marked.removeprefix(f'{typed.place}: ').rstrip('.')} ({fault.remedy})"
+            signature = NoUfunc(function, f"has a comment that does not fit: {why}")
         if isinstance(signature, NoUfunc):
             rest.setdefault(function.name, signature)
         else:
             inferred.append((typed, signature))
+    if faults.keys() == rest.keys() and not inferred:
+        for first in faults.values():
+            raise first
     return inferred, rest
 
 
