@@ -42,6 +42,10 @@ double perimeter(const P *p, int n) { double s = 0; for (int i = 0; i < n; i++) 
 void shift(const P *p, P by, P *to, int n) {
     for (int i = 0; i < n; i++) { to[i].x = p[i].x + by.x; to[i].y = p[i].y + by.y; }
 }
+void set_x(P *p, const double *x, int n) { for (int i = 0; i < n; i++) p[i].x = x[i]; }
+void joined(const double *x, const double *y, P *p, int n) {
+    for (int i = 0; i < n; i++) { p[i].x = x[i]; p[i].y = y[i]; }
+}
 double third(const P p[3]) { return p[2].x - p[2].y; }
 #pragma pack(push, 1)
 typedef struct { char tag; double v; } Packed;
@@ -71,6 +75,8 @@ def test_signatures(b: Build) -> None:
         "stats": "(n)->()",
         "perimeter": "(n)->()",
         "shift": "(n),()->(n)",
+        "set_x": "(n),(n)->(n)",
+        "joined": "(n),(n)->(n)",
         "third": "(3)->()",
         "weigh": "(),(n)->(n)",
         "followed": "(),(n)->()",
@@ -126,6 +132,11 @@ def test_structures_as_results_and_arrays_of_them(b: Build) -> None:
     assert np.array_equal(moved["y"], p["y"] + 2)
     b.shift(p[:, ::-1], p[0, 1], out=p)
     assert p["x"].tolist() == [[3, 2, 1], [6, 5, 4]]
+    p = np.array([(1, 2), (3, 4)], p.dtype)
+    assert b.set_x(p, [5, 6]).tolist() == [(5, 2), (6, 4)]
+    assert b.set_x(p, p["y"], out=p).tolist() == [(2, 2), (4, 4)]
+    assert b.set_x(p[:1], p["y"][1:], out=p[:1]).tolist() == [(4, 2)]
+    assert b.joined([1, 2], [3, 4]).tolist() == [(1, 3), (2, 4)]
     q = np.array([(1, 2.0), (3, 4.0)], um.dtype_of(b.weigh))
     assert b.weigh(q[1:], [1.0, 2.0]).tolist() == [[7.0, 11.0]]
 

@@ -10,6 +10,8 @@ from ..ir import named_type
 from ..model import Function, Member, Options, Parameter, ReferenceParameter, Unit
 from .parameter_roles import NotUfuncError, resolved
 
+#: An index, with others in it.
+_INDEX = r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]"
 _REMEDY = "Pass its members as separate parameters."
 
 
@@ -42,10 +44,16 @@ def _in_part(text: str, parameter: Parameter, members: tuple[Member, ...]) -> bo
     body = text.partition("{")[2]
     name = re.escape(parameter.name)
     by_reference = isinstance(parameter, ReferenceParameter)
-    whole = rf"(?<![\w.>]){name}\s*(?:=(?!=)|[,)])" if by_reference else rf"\*\s*{name}\s*=(?!=)|(?<!\*){name}\s*[,)\[]"
+    whole = (
+        rf"(?<![\w.>]){name}\s*(?:=(?!=)|[,)])"
+        if by_reference
+        else rf"\*\s*{name}\s*=(?!=)|(?<!\*)\b{name}\s*(?:[,)]|{_INDEX}\s*=(?!=))"
+    )
     if re.search(whole, body):
         return False
-    access = rf"(?<![\w.>]){name}\s*\." if by_reference else rf"\b{name}\s*->|\(\s*\*\s*{name}\s*\)\s*\."
+    access = (
+        rf"(?<![\w.>]){name}\s*\." if by_reference else rf"\b{name}\s*(?:->|{_INDEX}\s*\.)|\(\s*\*\s*{name}\s*\)\s*\."
+    )
     for member in members:
         one = rf"(?:{access})\s*{re.escape(member.name)}\b"
         first = re.search(rf"{one}(?P<to>[\w\s.\[\]]*=(?!=)(?P<value>[^;]*))?", body)

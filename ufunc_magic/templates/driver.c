@@ -1369,7 +1369,7 @@ FAST ONCE static void move_core(const Core *core, char *strided, int into_scratc
     }
 }
 
-/* Bytes that an operand's items reach, as far as their lowest and highest addresses tell. */
+/* The lowest and the highest byte that an operand's items reach. */
 static void reach(const Core *core, const char *place, ptrdiff_t step, ptrdiff_t total, const char **low, const char **high)
 {
     *low = *high = place;
@@ -1380,6 +1380,7 @@ static void reach(const Core *core, const char *place, ptrdiff_t step, ptrdiff_t
         if (core->sizes[d] > 1 && span < 0) *low += span;
         else if (core->sizes[d] > 1) *high += span;
     }
+    *high += core->size - 1;
 }
 static int meets(const Core *a, const char *p, ptrdiff_t p_step, const Core *b, const char *q, ptrdiff_t q_step, ptrdiff_t total)
 {
