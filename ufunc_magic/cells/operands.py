@@ -24,7 +24,7 @@ from ..model import (
 )
 from . import structures as record_types, ufunc_comment
 from .parameter_roles import Layout, NotUfuncError, annotated, guessed, line_of, place_of, resolved, value_type
-from .ufunc_comment import Annotation
+from .ufunc_comment import Annotation, Core
 
 
 @dataclass(frozen=True)
@@ -218,14 +218,19 @@ def _find_signature(
     identity = options.identity
     members = record_types.of_function(function, unit, options=options) if structures else {}
     parts = several(resolved(function.returns, unit.typedefs)) if structures else ()
-    _check_types(function, unit.typedefs, strings=note.inputs is not None, without=members, parts=parts)
+    element, result = _find_returned_array(function, note, unit.typedefs) if structures else ("", ())
+    parts = () if result else parts
+    checked = (element,) if result else parts
+    _check_types(function, unit.typedefs, strings=note.inputs is not None, without=members, parts=checked)
     function = record_types.updated(function, members)
     layout = (
-        annotated(function, note, unit.typedefs, returned=len(parts) or int(function.returns != "void"))
+        annotated(function, note, unit.typedefs, returned=len(parts) or int(function.returns != "void"), result=result)
         if note.inputs is not None
         else guessed(function, note, unit.typedefs)
     )
     inputs, outputs = _operands(function, layout, members, parts)
+    if result:
+        outputs = tuple(replace(o, type=element, core=result) if o.index < 0 else o for o in outputs)
     if not outputs:
         raise NotUfuncError(
             "has no output: it returns void and has no pointer to write to",
@@ -307,6 +312,21 @@ def several(returns: str) -> tuple[str, ...]:
         case (("pair" | "tuple"), (_, _, *_)):
             return arguments
     return ()
+
+
+def _find_returned_array(function: Function, note: Annotation, typedefs: Mapping[str, str]) -> tuple[str, Core]:
+    """The element and the sizes of a ``std::array`` that is returned as one array: where arrays are taken, or where
+    the comment says so."""
+    core: list[int | str] = []
+    element = resolved(value_type(function.returns), typedefs)
+    while (inner := template_arguments(element))[0].removeprefix("::") in ("array", "std::array"):
+        if len(inner[1]) != 2 or not inner[1][1].isdecimal():
+            return "", ()
+        core.append(int(inner[1][1]))
+        element = resolved(inner[1][0], typedefs)
+    takes_arrays = any(isinstance(p, ContainerParameter) for p in function.parameters)
+    is_array = takes_arrays if note.outputs is None else note.outputs[:1] == (tuple(core),)
+    return (element, tuple(core)) if core and is_array else ("", ())
 
 
 def template_arguments(spelled: str) -> tuple[str, tuple[str, ...]]:

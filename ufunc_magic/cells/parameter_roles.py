@@ -238,8 +238,13 @@ def _forced(function: Function, note: Annotation) -> set[int]:
     return {positions[name] for name in note.inout}
 
 
-def annotated(function: Function, note: Annotation, typedefs: Mapping[str, str], *, returned: int) -> Layout:
-    """The layout that the annotation asks for, checked against the declaration; ``returned`` values are returned."""
+def annotated(
+    function: Function, note: Annotation, typedefs: Mapping[str, str], *, returned: int, result: Core = ()
+) -> Layout:
+    """The layout that the annotation asks for, checked against the declaration.
+
+    ``returned`` values are returned; ``result`` are the sizes of a returned array.
+    """
     inputs, outputs = list(note.inputs or ()), list(note.outputs or ())
     own = {dim for core in inputs for dim in core}
     integers = {p.name: index for index, p in enumerate(function.parameters) if _is_integer(p, typedefs)}
@@ -259,7 +264,7 @@ def annotated(function: Function, note: Annotation, typedefs: Mapping[str, str],
     faults: list[SignatureError] = []
     for (_, roles), receivers in sorted((r for r in readings if r[0][1]), key=lambda reading: reading[0][0]):
         try:
-            return Layout(roles, _give_cores(function, note, roles, returned=returned), dict(receivers))
+            return Layout(roles, _give_cores(function, note, roles, returned=returned, result=result), dict(receivers))
         except SignatureError as fault:
             faults.append(fault)
     if faults:
@@ -267,11 +272,13 @@ def annotated(function: Function, note: Annotation, typedefs: Mapping[str, str],
     _refuse(function, note, *_miscounted(function, note, sizes, typedefs))
 
 
-def _give_cores(function: Function, note: Annotation, roles: Mapping[int, _Role], *, returned: int) -> dict[int, Core]:
+def _give_cores(
+    function: Function, note: Annotation, roles: Mapping[int, _Role], *, returned: int, result: Core
+) -> dict[int, Core]:
     """The core dimensions of each operand."""
     inputs, outputs = list(note.inputs or ()), list(note.outputs or ())
     returns, outputs = outputs[:returned], outputs[returned:]
-    if any(returns):
+    if any(core != result for core in returns):
         _refuse(function, note, "gives the return value core dimensions", "Write () for it, as the first output.")
     cores: dict[int, Core] = {}
     for index, role in roles.items():

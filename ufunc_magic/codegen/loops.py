@@ -350,11 +350,12 @@ def _generalized(instance: Instance, inputs: list[Value], outputs: list[Value], 
                 stores.append(containers.copy_back(parameter, t, f"__ufm_c{v.n}", pointer=pointer, count=count))
                 container = f"__ufm_c{v.n}"
             arguments[operand.index] = container
+        elif operand.index < 0:
+            kind = containers.array_type(t, operand.core) if operand.core else t
+            locals_.append(f"{kind} __ufm_r{v.output} = {f'{kind}()' if operand.core else _zero(v)};")
+            stores.append(f"*({kind} *)__ufm_p[{v.n}] = __ufm_r{v.output};")
         elif operand.core:
             arguments[operand.index] = _core_argument(instance, v, place)
-        elif operand.index < 0:
-            locals_.append(f"{t} __ufm_r{v.output} = {_zero(v)};")
-            stores.append(f"*({t} *)__ufm_p[{v.n}] = __ufm_r{v.output};")
         elif operand.pointer:
             arguments[operand.index] = f"({t} *)__ufm_p[{v.n}]"
         else:

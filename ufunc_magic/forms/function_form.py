@@ -55,8 +55,9 @@ def _write(program: Program, signature: Signature, unit: Unit) -> PythonForm | N
         return NotPython("is nested too deeply for Python", signature.function.line)
     notes: list[str] = []
     vector = ""
-    with Comfort(f"the NumPy expression of {signature.name}", notes):
-        vector = numpy_text(program, main.function, signature)
+    if not any(o.index < 0 and o.core for o in signature.outputs):
+        with Comfort(f"the NumPy expression of {signature.name}", notes):
+            vector = numpy_text(program, main.function, signature)
     return PythonForm(written.source, written.checked, vector, main.name, marks=written.marks, note="".join(notes))
 
 
@@ -98,7 +99,8 @@ def _main_routine(scope: ModuleScope, signature: Signature) -> Routine:
         one = (pointer or reference) and t.kind != "a"
         parameters.append(RoutineParameter(symbol, t, one and not reference, reads, writes, reference))
     plain = not any(p.cell or p.reference or p.type.kind == "a" for p in parameters)
-    several = sum(o.index < 0 for o in signature.outputs) > 1
+    returned = [o for o in signature.outputs if o.index < 0]
+    several = len(returned) > 1 or any(o.core for o in returned)
     parts = function.returns if several else ()
     for t in function.returns:
         if t.kind == "a":
@@ -163,7 +165,10 @@ def _main(scope: ModuleScope, main: Routine, signature: Signature) -> ast.Functi
         nodes = {o.index: lists.closing(o) for o in signature.outputs if o.index >= 0}
         if signature.status and any(value.text != "0" for value in values):
             raise Stop("may return a status other than 0", line)
-        nodes |= {-1 - place: value.node for place, value in enumerate(values)}
+        if any(o.index == -1 and o.core for o in signature.outputs):
+            nodes[-1] = ast.List([value.node for value in values])
+        else:
+            nodes |= {-1 - place: value.node for place, value in enumerate(values)}
         if any(o.index not in nodes for o in signature.outputs):
             raise Stop("does not always return a value", line)
         return [nodes[o.index] for o in signature.outputs]

@@ -33,9 +33,13 @@ double far(const std::vector<vec3> &points)
     return m;
 }
 double third(double (&x)[3]) { return x[2]; }
+vec3 crossed(const vec3 &a, const vec3 &b)
+{
+    return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+}
+void scale(std::span<double> x, double k) { for (auto &v : x) v *= k; }
 double cell(const double (&x)[2][3]) { return x[1][2]; }
 long count(std::string_view s) { long n = 0; for (char c : s) n += c == 'a'; return n; }
-void scale(std::span<double> x, double k) { for (auto &v : x) v *= k; }
 void cross(const vec3 &a, const vec3 &b, vec3 &o)
 {
     o = {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
@@ -47,6 +51,8 @@ double unit(std::vector<double> &v)
     for (size_t i = 0; i < v.size(); i++) v[i] /= std::sqrt(s);
     return s;
 }
+// ufunc: ()->(2)
+std::array<float, 2> around(float x) { return {x - 1, x + 1}; }
 double pick(std::span<const double> x, int n) { return x[n]; }
 // ufunc: (n),(m)->()
 double sizes(const std::vector<float> &a, std::span<const float> b) { return a.size() * 10.0 + b.size(); }
@@ -82,6 +88,13 @@ def test_what_a_function_writes_is_an_output(cell: um.runtime.Build) -> None:
     assert (square, of_length_one.tolist(), x.tolist()) == (25, [0.6, 0.8], [3, 4])
 
 
+def test_a_returned_array_is_one_output(cell: um.runtime.Build) -> None:
+    x, y = np.random.default_rng(1).random((2, 5, 3))
+    np.testing.assert_allclose(cell.crossed(x, y), np.cross(x, y), rtol=1e-12)
+    assert cell.crossed.signature == "(3),(3)->(3)"
+    assert cell.around(np.float32(2)).tolist() == [1, 3]
+
+
 def test_a_string_is_an_array_of_bytes(cell: um.runtime.Build) -> None:
     assert cell.count.types == ["B->l"]
     assert cell.count(np.frombuffer(b"abca\xff", "u1")) == 2
@@ -98,6 +111,7 @@ def test_they_have_python_forms(cell: um.runtime.Build) -> None:
     forms = {f.name: f.python for f in cell.report_data.functions}
     assert "for i in range(len(a)):\n        s += a[i] * b[i]" in forms["dot"]
     assert "x[v_index] *= k" in forms["scale"]
+    assert "return [a[1] * b[2] - a[2] * b[1], " in forms["crossed"]
     assert forms["third"].endswith("return x[2]\n")
     assert forms["kept"] == ""
 
