@@ -64,7 +64,7 @@ class Annotation:
             return ""
 
         def spell(dim: int | str, ones: frozenset[str]) -> str:
-            return f"{dim}{'?' * (dim in self.optional)}{'|1' * (dim in ones)}"
+            return f"{dim}{'?' * (dim in self.optional)}{'|1' * (str(dim) in ones)}"
 
         marks = [*self.broadcast, *[frozenset[str]()] * (len(inputs) + len(outputs))]
         operands = zip((*inputs, *outputs), marks, strict=False)
@@ -136,8 +136,9 @@ def read(text: str, *, of: str) -> Annotation:
 def _is_dimension(word: str, *, computed: bool) -> bool:
     """Whether a word is a core dimension; only those of outputs may be ``computed``, only those of inputs 1 instead."""
     name = word.removesuffix("?") if computed else word.removesuffix("|1").removesuffix("?")
-    if name.isidentifier() or (word.isdecimal() and int(word) > 0):
-        return not word.endswith("?|1")
+    if name.isidentifier() or (name.isdecimal() and int(name) > 0):
+        # C is told the size of a name alone.
+        return not word.endswith("?|1") and (name.isidentifier() or not word.endswith("?"))
     try:
         return computed and name == word and bool(core_names(word))
     except ValueError:

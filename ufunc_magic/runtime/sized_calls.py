@@ -147,7 +147,7 @@ class SizedCall:
             shape = list(array.shape)
             ones = itertools.compress(self.ones[k], present[k])
             for name, axis, may in zip(cores[k], axes[k], ones, strict=True):
-                others = sizes[name] - {1}
+                others = {int(name)} if name.isdecimal() else sizes[name] - {1}
                 if may and shape[axis] == 1 and len(others) == 1:
                     (shape[axis],) = others
             if any(self.ones[k]):

@@ -476,6 +476,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     f"// ufunc: (n)->(n-1 name=dot\n{DOT}": ("does not close the parenthesis of '(n-1'", "Write (n-1)."),
     f"// ufunc: n)->()\n{DOT}": ("has an unbalanced parenthesis", ""),
     f"// ufunc: (n?),(n)->()\n{DOT}": ("has n as well as n?", "Write n?"),
+    f"// ufunc: (3?),(3?)->()\n{DOT}": ("has the core dimension '3?'", ""),
     f"// ufunc: (n|2),(n)->()\n{DOT}": ("has the core dimension 'n|2'", "(n|1)"),
     f"// ufunc: (n?|1),(n)->()\n{DOT}": ("has the core dimension 'n?|1'", "(m?,n)"),
     f"// ufunc: (n)->(n|1)\n{DOT}": ("has the core dimension 'n|1'", ""),
