@@ -315,10 +315,13 @@ def several(returns: str) -> tuple[str, ...]:
 
 
 def _find_returned_array(function: Function, note: Annotation, typedefs: Mapping[str, str]) -> tuple[str, Core]:
-    """The element and the sizes of a ``std::array`` that is returned as one array: where arrays are taken, or where
-    the comment says so."""
+    """The element and the sizes of what is returned as one array: a ``std::array`` where arrays are taken, and what
+    the comment says so of."""
     core: list[int | str] = []
     element = resolved(value_type(function.returns), typedefs)
+    name, arguments = template_arguments(element)
+    if note.outputs and name.removeprefix("::").removeprefix("std::") in ("vector", "valarray") and len(arguments) == 1:
+        return resolved(arguments[0], typedefs), note.outputs[0]
     while (inner := template_arguments(element))[0].removeprefix("::") in ("array", "std::array"):
         if len(inner[1]) != 2 or not inner[1][1].isdecimal():
             return "", ()
@@ -387,7 +390,8 @@ def _check_types(
     for part in parts or (returned,):
         if part != "void" and part != "auto" and (fault := _fault(part, Parameter("", part))):
             reason = "returns a pointer" if "*" in part else f"its result {fault[0]}"
-            raise NotUfuncError(reason, "Write the results through pointer parameters.")
+            sized = " Write its size in a comment: // ufunc: (n)->(n)." if "std::vector<" in part else ""
+            raise NotUfuncError(reason, f"Write the results through pointer parameters.{sized}")
 
 
 def _fault(spelled: str, parameter: Parameter) -> tuple[str, str] | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ..model import ContainerParameter
 
 #: Name -> a temporary object with ``n`` elements from pointer ``p`` on.  ``std::array`` and ``T (&)[3]`` have none: the
@@ -39,12 +37,8 @@ def container_type(p: ContainerParameter, element: str) -> str:
 def _item(p: ContainerParameter, element: str) -> str:
     """The type of one element, which may be an array of fixed size."""
     element = "char" if p.container in TEXTS else element
-    return array_type(element, p.shape[1:] if p.container == "span" and not p.pointer else p.shape)
-
-
-def array_type(element: str, sizes: Sequence[int | str]) -> str:
-    """``std::array<T, 3>``, nested for several sizes."""
-    for size in reversed(sizes):
+    fixed = p.shape[1:] if p.container == "span" and not p.pointer else p.shape
+    for size in reversed(fixed):
         element = f"std::array<{element}, {size}>"
     return element
 

@@ -100,8 +100,17 @@ def _call(instance: Instance, arguments: dict[int, str], *, checked: bool = Fals
         parts = " ".join(f"__ufm_r{n} = std::get<{place}>(__ufm_all);" for place, n in enumerate(returned))
         call = f"{{ const auto __ufm_all = {call}; {parts} }}"
     else:
-        call = f"__ufm_r{returned[0]} = {call};" if returned else f"{call};"
+        call = _return_text(instance, returned[0], call) if returned else f"{call};"
     return f"{call} if (__ufm_fault) return 1;" if checked else call
+
+
+def _return_text(instance: Instance, place: int, call: str) -> str:
+    """The call of a function that returns one value, or one array."""
+    signature = instance.signature
+    if not signature.outputs[place].core:
+        return f"__ufm_r{place} = {call};"
+    fault = f"{signature.name} has returned an array of another size than its output"
+    return f'if (__ufm_take({call}, __ufm_a{place}, __ufm_s{place})) {{ __ufm_fail("{fault}"); return 1; }}'
 
 
 def _source(value: Value, inputs: list[Value]) -> Value | None:
@@ -351,9 +360,13 @@ def _generalized(instance: Instance, inputs: list[Value], outputs: list[Value], 
                 container = f"__ufm_c{v.n}"
             arguments[operand.index] = container
         elif operand.index < 0:
-            kind = containers.array_type(t, operand.core) if operand.core else t
-            locals_.append(f"{kind} __ufm_r{v.output} = {f'{kind}()' if operand.core else _zero(v)};")
-            stores.append(f"*({kind} *)__ufm_p[{v.n}] = __ufm_r{v.output};")
+            if operand.core:
+                count = " * ".join(f"__ufm_dims[{place[d]}]" for d in operand.core)
+                locals_.append(f"{t} *const __ufm_a{v.output} = ({t} *)__ufm_p[{v.n}];")
+                locals_.append(f"const __ufm_intp __ufm_s{v.output} = {count};")
+                continue
+            locals_.append(f"{t} __ufm_r{v.output} = {_zero(v)};")
+            stores.append(f"*({t} *)__ufm_p[{v.n}] = __ufm_r{v.output};")
         elif operand.core:
             arguments[operand.index] = _core_argument(instance, v, place)
         elif operand.pointer:

@@ -23,6 +23,22 @@ template <class __ufm_T> struct __ufm_value { typedef __ufm_T __ufm_type; };
 template <class __ufm_T> struct __ufm_value<const __ufm_T> : __ufm_value<__ufm_T> {};
 template <class __ufm_T> struct __ufm_value<__ufm_T &> : __ufm_value<__ufm_T> {};
 template <class __ufm_T> struct __ufm_value<__ufm_T &&> : __ufm_value<__ufm_T> {};
+#if __cplusplus >= 201103L
+// What a function returns as an array -> its operand: 1 if it has another size.
+template <class __ufm_V, class __ufm_E>
+static inline int __ufm_take(const __ufm_V &__ufm_v, __ufm_E *__ufm_p, __ufm_intp)
+{
+    __builtin_memcpy(__ufm_p, &__ufm_v, sizeof __ufm_v);
+    return 0;
+}
+template <template <class...> class __ufm_V, class... __ufm_A, class __ufm_E>
+static inline int __ufm_take(const __ufm_V<__ufm_A...> &__ufm_v, __ufm_E *__ufm_p, __ufm_intp __ufm_n)
+{
+    if ((__ufm_intp)__ufm_v.size() != __ufm_n) return 1;
+    for (__ufm_intp __ufm_j = 0; __ufm_j < __ufm_n; __ufm_j++) __ufm_p[__ufm_j] = __ufm_v[__ufm_j];
+    return 0;
+}
+#endif
 #define __UFM_TYPE(T) (__ufm_type<T>::__ufm_number)
 #define __UFM_ZERO_RECORD(T) ({ T __ufm_z; __builtin_memset(&__ufm_z, 0, sizeof __ufm_z); __ufm_z; })
 #define __UFM_ZERO(T) (T())

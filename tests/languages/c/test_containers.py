@@ -53,6 +53,15 @@ double unit(std::vector<double> &v)
 }
 // ufunc: ()->(2)
 std::array<float, 2> around(float x) { return {x - 1, x + 1}; }
+// ufunc: (n)->(n)
+std::vector<double> summed(const std::vector<double> &x)
+{
+    std::vector<double> r;
+    for (double v : x) r.push_back(r.empty() ? v : r.back() + v);
+    return r;
+}
+// ufunc: (n)->(3)
+std::vector<double> three(const std::vector<double> &x) { return x; }
 double pick(std::span<const double> x, int n) { return x[n]; }
 // ufunc: (n),(m)->()
 double sizes(const std::vector<float> &a, std::span<const float> b) { return a.size() * 10.0 + b.size(); }
@@ -93,6 +102,10 @@ def test_a_returned_array_is_one_output(cell: um.runtime.Build) -> None:
     np.testing.assert_allclose(cell.crossed(x, y), np.cross(x, y), rtol=1e-12)
     assert cell.crossed.signature == "(3),(3)->(3)"
     assert cell.around(np.float32(2)).tolist() == [1, 3]
+    assert cell.summed([1.0, 2.0, 3.0]).tolist() == [1, 3, 6]
+    assert cell.three([1.0, 2.0, 3.0]).tolist() == [1, 2, 3]
+    with pytest.raises(RuntimeError, match="another size"):
+        cell.three([1.0, 2.0])
 
 
 def test_a_string_is_an_array_of_bytes(cell: um.runtime.Build) -> None:
