@@ -6,6 +6,7 @@ keeps pointers to every buffer that it gets, so each ufunc carries its own (a uf
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import inspect
 import re
@@ -170,12 +171,25 @@ def note_calls(ufunc: np.ufunc, library: Any) -> None:
             sized.call = library.symbol("__ufm_vectorcall")
         elif fields:
             fields.vectorcall = library.symbol("__ufm_vectorcall")
+            doubles = "d" * ufunc.nin + "->d"
+            if 2 <= ufunc.nin <= _MOST_NUMBERS and ufunc.signature is None and doubles in ufunc.types:
+                fields.reserved1 = 1 + ufunc.types.index(doubles)
 
 
 class _Caller(ctypes.Structure):
     """``Caller`` of ``templates/driver.c``."""
 
-    _fields_ = tuple((name, ctypes.c_void_p) for name in "call type_error matches fetch normalize restore".split())
+    _fields_ = tuple(
+        (name, ctypes.c_void_p)
+        for name in (
+            *("call", "type_error", "matches", "fetch", "normalize", "restore"),
+            *("python_float", "numpy_float", "allocate", "give_errors"),
+        )
+    )
+
+
+#: The most inputs of a call of numbers (``templates/driver.c``), and the size of an object's head there.
+_MOST_NUMBERS, _HEAD = 6, 16
 
 
 @cache
@@ -184,7 +198,16 @@ def _list_caller_functions() -> tuple[int | None, ...]:
     names = "PyErr_ExceptionMatches", "PyErr_Fetch", "PyErr_NormalizeException", "PyErr_Restore"
     functions = (ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in names)
     type_error = ctypes.c_void_p.in_dll(ctypes.pythonapi, "PyExc_TypeError").value
-    return known.vectorcall if known else 0, type_error, *functions
+    return known.vectorcall if known else 0, type_error, *functions, *_list_number_functions()
+
+
+def _list_number_functions() -> tuple[int | None, ...]:
+    """Types and functions for calls of numbers; none where objects are laid out otherwise, or NumPy is older."""
+    plain = object.__basicsize__ == _HEAD and float.__basicsize__ == np.float64.__basicsize__ == _HEAD + 8
+    with contextlib.suppress(AssertionError, AttributeError):
+        allocate = ctypes.cast(ctypes.pythonapi.PyType_GenericAlloc, ctypes.c_void_p).value
+        return (id(float), id(np.float64), allocate, _private.ufunc_api(46)) if plain else ()
+    return ()
 
 
 # ------------------------------------------------------------------------------- computed core dimensions
