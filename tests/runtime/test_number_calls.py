@@ -31,7 +31,7 @@ double null(double a, double b) { if (a > 3) *(volatile double *)0 = b; return a
 
 @pytest.fixture(scope="module")
 def c(shared_cache_folder: Path) -> Build:
-    return compile_in(shared_cache_folder, CELL)
+    return compile_in(shared_cache_folder, CELL, guard=False)
 
 
 @pytest.mark.parametrize("name", ["mul", "quotient", "narrow", "whole", "mixed", "both"])
@@ -90,7 +90,7 @@ def test_flags_are_numpys(c: Build) -> None:
 
 
 def test_faults_are_exceptions(c: Build) -> None:
-    with pytest.raises(um.CellCrashed, match=r"^null\\(5\\.0, 2\\.0\\) followed a null pointer[^,]*$"):
+    with pytest.raises(um.CellCrashed, match=r"^null\(5\.0, 2\.0\) followed a null pointer[^,]*$"):
         c.null(5.0, 2.0)
     assert c.null(1.0, 2.0) == 1.0
 
