@@ -92,8 +92,8 @@ class Kernel:
         return not self.process.is_running() or "as before" not in self.run(CHECK.format(self.count))[1]
 
     def strays(self) -> int:
-        """Processes beside the helper, those that it keeps ready, and a sandbox."""
-        ours = {"ufunc-helper", "ufunc-ready", "ufunc-sandbox", ""}
+        """Running processes other than the helper, those that it keeps ready, a sandbox, and compilers that wait."""
+        ours = {"ufunc-helper", "ufunc-ready", "ufunc-sandbox", "cc1", "cc1plus", ""}
         deadline = time.monotonic() + 5
         while True:
             left = [c for c in self.process.children(recursive=True) if name_of(c) not in ours]
@@ -107,9 +107,9 @@ class Kernel:
 
 
 def name_of(process: psutil.Process) -> str:
-    """A process's name, or "" where it has just ended."""
+    """A process's name, or "" where it has ended."""
     try:
-        return process.name()
+        return "" if process.status() == psutil.STATUS_ZOMBIE else process.name()
     except psutil.NoSuchProcess:
         return ""
 
@@ -131,7 +131,7 @@ def tried(kernel: Kernel, fault: str, text: str) -> Row:
     first = said.strip().partition("\n")[0]
     if word(text, "bound") and not error:
         # Of the report, what says where functions fail, and which are not bound.
-        lines = re.findall(r"^note:.*(?:\n  .*)*|^\S+ error:.*", said, re.MULTILINE)
+        lines = re.findall(r"^note:.*(?:\n  .*)*|^\S+ error:.*(?:\n  .*)?", said, re.MULTILINE)
         first = "; ".join([f"bound: {word(text, 'bound')}", *(" ".join(line.split()) for line in lines)])
         why = word(text, "refused").partition(" ")[2].rpartition(", line")[0]
         bad = word(text, "note").partition(",")[0] not in first or why[:16] not in first

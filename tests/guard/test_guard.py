@@ -159,6 +159,14 @@ def test_what_is_slow_on_every_value_is_bound_untried() -> None:
     assert built.notes == ("w: not tried out, nor timed: w(0.5) was still running after 0.5 s.",)
 
 
+def test_what_takes_more_and_more_memory_is_not_only_slow() -> None:
+    source = (
+        "#include <stdlib.h>\ndouble eats(double x) {\n  volatile char *p;\n"
+        "  for (;;) { p = malloc(1 << 20); if (p) p[0] = 1; }\n  return x;\n}\n"
+    )
+    assert "memory" in crash(source)
+
+
 @pytest.mark.cython
 def test_what_is_slow_in_cython_leaves_the_cell_as_it_is() -> None:
     pytest.importorskip("Cython")
@@ -515,7 +523,7 @@ def at_its_limit(work: Callable[[], object], seconds: float) -> Callable[[Record
 
     def begin(record: Record, link: socket.socket) -> None:
         watch = open_watcher(library)
-        watch.watch(ctypes.addressof(record.state), 0, 1)
+        watch.watch(ctypes.addressof(record.state), 1)
         link.recv(4)
         record.begin(1, [])
         watch.limit(seconds)

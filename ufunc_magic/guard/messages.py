@@ -35,6 +35,8 @@ REMEDY = "Fix it, or skip the trial with --no-guard (guard=False)"
 _MOST_LINES = 10
 #: Elements of an array at NULL are no further from 0; programs, libraries and heaps are.
 _FROM_NULL = 1 << 44
+#: MiB that code has taken: at the limit of a trial, and while it takes more and more without an end.
+_ALL_MEMORY, _MUCH_MEMORY = 960, 300
 #: A stray access within so many bytes of an operand is described by that operand.
 _NEAR = 1 << 16
 
@@ -82,12 +84,15 @@ def read_fault(answer: dict[str, Any], cases: Sequence[Case]) -> Fault | None:
     if answer["hung"]:
         if at < 0:
             return Fault(at, "endless", "does not return")
-        return Fault(at, "endless", f"was still running after {answer['limit']:g} s")
+        what = f"was still running after {answer['limit']:g} s"
+        if answer["memory"] > _MUCH_MEMORY:  # without the trial's limit, a call might take all that there is
+            return Fault(at, "memory", f"{what}, with {answer['memory']} MiB of memory")
+        return Fault(at, "endless", what)
     if number == signal.SIGSYS and answer["access"] == 4:
         return Fault(at, "system", _SYSTEM[answer["address"]])
     if answer["overflow"]:
         return Fault(at, "stack", "overflows the stack (endless recursion, or a huge local array)", number)
-    if answer["memory"] and number:
+    if answer["memory"] > _ALL_MEMORY and number:
         return Fault(at, "memory", "reaches the memory limit of 1 GiB", number)
     last = answer["printed"].decode(errors="replace").strip().rpartition("\n")[2]
     if number == signal.SIGABRT and (failed := _ASSERTION.search(last)):

@@ -39,7 +39,8 @@
 typedef struct {
     uint64_t number, started; /* of the case under way: written by guard/helper/probe_memory.py */
     uint64_t done;            /* 1: every case returned */
-    uint64_t signal, address, pc, sp, overflow, memory;
+    uint64_t signal, address, pc, sp, overflow;
+    uint64_t memory; /* MiB that it has mapped, of which it may have touched less */
     uint64_t exhausted; /* the last call of the C library that failed, failed for want of memory */
     uint64_t access;    /* 1 read, 2 write, 0 not known, 3 no access at all: the signal was sent, 4 a system call */
     uint64_t low, high; /* where the library is mapped: written by guard/helper/probe_memory.py */
@@ -49,7 +50,7 @@ typedef struct {
 
 static Record *record;
 static char *top;            /* of the stack, about */
-static uint64_t stack_size, most_memory;
+static uint64_t stack_size, first_pages;
 
 /* Number `place` of a line in /proc, 0 where there is none: getrusage() has only memory that was touched. */
 static uint64_t number_in(const char *name, int place)
@@ -268,7 +269,8 @@ static void note(int number, siginfo_t *info, void *context)
 #endif
     record->overflow = own && stack_size && sp && sp < (uintptr_t)top && sp < low + (1 << 20);
     record->signal = (uint64_t)number;
-    record->memory = most_memory && number_in("/proc/self/statm", 0) * (uint64_t)sysconf(_SC_PAGESIZE) + (most_memory >> 4) > most_memory;
+    const uint64_t pages = number_in("/proc/self/statm", 0);
+    record->memory = pages > first_pages ? (pages - first_pages) * (uint64_t)sysconf(_SC_PAGESIZE) >> 20 : 0;
     uint64_t count = 0;
     /* Words on the stack that point into the library: among them are those where its functions go on.  Frame pointers
        would do if libc had them, through which abort() and memset() fail. */
@@ -282,7 +284,7 @@ static void note(int number, siginfo_t *info, void *context)
 }
 
 /* Note in `to` from now on what takes too long and, if `all`, what else ends this process. */
-EXPORT void watch(Record *to, uint64_t memory, int all)
+EXPORT void watch(Record *to, int all)
 {
     static char room[1 << 16];
     static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
@@ -290,7 +292,7 @@ EXPORT void watch(Record *to, uint64_t memory, int all)
     struct sigaction action = {.sa_sigaction = note, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     struct rlimit limit;
     record = to;
-    most_memory = memory;
+    first_pages = all ? number_in("/proc/self/statm", 0) : UINT64_MAX; /* a sanitizer maps more than there is */
     top = (char *)__builtin_frame_address(0);
     stack_size = !getrlimit(RLIMIT_STACK, &limit) && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : 0;
     sigfillset(&action.sa_mask);

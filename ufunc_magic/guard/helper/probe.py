@@ -71,9 +71,10 @@ def wait(link: socket.socket, record: Record, output: int, watch: str) -> None:
 def _run(request: dict[str, Any], library: int, record: Record, rooms: Rooms, link: socket.socket) -> None:
     """Open the library and run every case; shared memory notes the end of this process."""
     sanitized = request["sanitized"]  # sanitizers have their own handlers, limits and red zones
-    memory = 0 if sanitized else _limit_memory()
+    if not sanitized:
+        _limit_memory()
     watch = open_watcher(request["watch"])
-    watch.watch(ctypes.addressof(record.state), memory, not sanitized)
+    watch.watch(ctypes.addressof(record.state), not sanitized)
     record.begin(0, [])
     if not sanitized:  # a sanitizer starts a symbolizer; a confined trial came before it
         sys.dont_write_bytecode = True
@@ -190,12 +191,11 @@ def _make_expendable() -> None:
         os.close(file)
 
 
-def _limit_memory() -> int:
-    """Limit this process to ``MEMORY`` more bytes; return the limit of its address space."""
+def _limit_memory() -> None:
+    """Limit this process to ``MEMORY`` more bytes."""
     most = MEMORY + _read_mapped()
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    return most
 
 
 def _read_mapped() -> int:
@@ -220,7 +220,7 @@ def open_watcher(path: str) -> ctypes.CDLL:
     """Open the library that notes signals."""
     if path not in watchers:
         watchers[path] = ctypes.CDLL(path)
-        watchers[path].watch.argtypes = (ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int)
+        watchers[path].watch.argtypes = (ctypes.c_void_p, ctypes.c_int)
         watchers[path].limit.argtypes = (ctypes.c_double,)
     return watchers[path]
 

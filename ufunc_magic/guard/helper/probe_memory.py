@@ -72,9 +72,9 @@ class Record:
 # ------------------------------------------------------------------------------------------ operands
 
 PROT_NONE = 0
-#: Operands with prepared memory, and the bytes between them: a closer miss names its operand.
+#: Operands with prepared memory, and the bytes around each that cannot be touched.
 PREPARED = 12
-APART = 1 << 16
+APART = 1 << 20
 #: Byte around operands: to add 1 to a float or a double of such bytes changes it.
 CANARY = 0x3F
 NOTHING = bytes([CANARY]) * PAGE
