@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import platform
 import shutil
 import subprocess
 from pathlib import Path
@@ -113,3 +114,11 @@ def test_conversions_of_cython_are_those_of_plain_gcc(shared_cache_folder: Path)
     assert made.colour(x)[:4].tolist() == [50, 231, 180, 2]
     assert made.unsigned32(x)[:5].tolist() == [1, 0, 0, 4294967294, 705032704]
     assert np.signbit(made.whole(x)[:4]).tolist() == [False, False, False, True]
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None or platform.machine() != "x86_64", reason="it is about gcc on x86-64")
+def test_a_note_says_what_conversions_to_unsigned_numbers_cost(shared_cache_folder: Path) -> None:
+    made = compile_in(shared_cache_folder, UNDEFINED, guard=False)
+    assert [note for note in made.notes if "vectorized" in note] == [
+        "word: floating-point numbers become unsigned integers, so nothing is vectorized: convert to int if you can"
+    ]

@@ -97,6 +97,12 @@ class CellBuild:
             tool=self.tool,
             truncates=codegen.find_conversions(unit, options=self.options).whole,
         )
+        unsigned = dict.fromkeys(f.name for f in unit.functions if f.body.truncates == "unsigned")
+        if unsigned and self.tool.kind == "gcc" and description.machine == "x86_64" and not self.options.fast_math:
+            note = (
+                "floating-point numbers become unsigned integers, so nothing is vectorized: convert to int if you can"
+            )
+            plan = replace(plan, notes=(*plan.notes, f"{', '.join(unsigned)}: {note}"))
         # Our own threads need no OpenMP; a cell may have pragmas of its own.
         pragmas = self.options.parallel and description.openmp and re.search(r"\bomp\b|_OPENMP", self.source)
         flags = (*self.flags, *plan.flags, *(("-fopenmp",) if pragmas else ()))
