@@ -231,3 +231,10 @@ def test_an_integer_that_an_overload_cannot_hold_is_an_overflow_error(overloads:
             call()
     with pytest.raises(OverflowError, match=r"-7 .*does not fit uint32"):
         overloads.word(np.array([-7], "i4"))
+
+
+def test_notes_say_where_cplus_finds_an_overload_ambiguous(overloads: Any) -> None:
+    notes = {note.partition("(")[0]: note for note in overloads.notes if "ambiguous" in note}
+    assert notes.keys() == {"half", "word", "mean", "narrow", "wide", "over"}
+    assert "a value that does not fit" in notes["half"]
+    assert "as in NumPy" in notes["wide"]

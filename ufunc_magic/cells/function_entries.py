@@ -275,10 +275,12 @@ def c_ufunc_entries(
     *,
     without: Collection[str] = (),
     remedy: str | None = ", or --types",
+    ranked: bool = True,
 ) -> list[CellFunction]:
     """One ufunc for each name but those ``without``.
 
-    ``remedy`` is what else helps a ufunc without a loop for float64; None to say nothing about that.
+    ``remedy`` is what else helps a ufunc without a loop for float64; None to say nothing about that.  ``ranked``: loops
+    of integers come before those of floating-point numbers, as among C++'s overloads.
 
     Raises
     ------
@@ -296,7 +298,7 @@ def c_ufunc_entries(
         notes: list[str] = []
         if remedy is not None and signature.inputs and not signature.has_records:
             notes += narrow(name, loops[name], remedy=remedy)
-        if not signature.function.template and (note := _note_overloads(name, loops[name], signature.nin)):
+        if ranked and not signature.function.template and (note := _note_overloads(name, loops[name], signature.nin)):
             notes.append(note)
         if effects:
             notes.append(f"{name} calls {effects[0]}, so the report does not call or time it.")

@@ -464,6 +464,7 @@ def _entries(
         reading.unit,
         without=foreign,
         remedy=None,
+        ranked=False,
     )
     functions = [replace(f, calls=_calls(loops[f.name], translation)) for f in functions]
     notes = [*reading.roles.notes, *_narrow(functions)]
