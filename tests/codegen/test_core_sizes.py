@@ -49,8 +49,10 @@ void window(int k, double *y) { for (int i = -k; i <= k; i++) y[i + k] = i; }
 void resampled(const float *x, int n, float scale, float *y, unsigned char m) {
     for (int i = 0; i < m; i++) y[i] = scale * x[i * n / m];
 }
+// ufunc: (),()->(n)
 void rising(double start, double *y, int n) { for (int i = 0; i < n; i++) y[i] = start + i; }
 typedef struct { unsigned state; } Generator;
+// ufunc: (),()->(),(n)
 void draw(Generator *g, double *y, size_t n) {
     for (size_t i = 0; i < n; i++) { g->state = g->state * 1664525u + 1013904223u; y[i] = g->state / 4294967296.0; }
 }

@@ -1,4 +1,4 @@
-"""Structures beside arrays, and arrays of structures: one operand of a generalized ufunc is a structure."""
+"""Structures together with arrays, and arrays of structures: one operand of a generalized ufunc is a structure."""
 
 from __future__ import annotations
 

@@ -113,11 +113,14 @@ def guessed(function: Function, note: Annotation, typedefs: Mapping[str, str]) -
             notes.append(f"'{parameter.name}' is only read, so it is an input.")
     cores: dict[int, Core] = {index: shapes[function.parameters[index].name] for index in roles}
     known = {dim for index, role in roles.items() if role != "output" for dim in cores[index]}
-    # A size that no input has is an operand: a number.
-    for index in [index for index, name in sizes.items() if name not in known]:
-        roles[index], cores[index] = "input", ()
-        notes.append(f"'{sizes.pop(index)}' is the size of an output, so it is an input.")
-    return Layout(dict(sorted(roles.items())), cores, sizes, tuple(notes))
+    for index, core in cores.items():
+        for dim in core:
+            if isinstance(dim, str) and dim not in known:
+                raise NotUfuncError(
+                    f"no input determines the size {dim} of '{function.parameters[index].name}'",
+                    f"For a ufunc with the argument {dim} write // ufunc: {_example(function, typedefs)} above it.",
+                )
+    return Layout(roles, cores, sizes, tuple(notes))
 
 
 def _role(parameter: Parameter) -> _Role:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import re
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -12,18 +13,20 @@ import pytest
 import ufunc_magic as um
 from support import compile_in
 
-PAGE = Path(__file__).parents[3] / "docs" / "comment.md"
+DOCS = Path(__file__).parents[3] / "docs"
 SUM = "(const double *x, int n) { double s = 0; for (int i = 0; i < n; i++) s += x[1 * i]; return s; }"
 
 
-def test_the_examples_of_the_page_give_what_it_says(shared_cache_folder: Path) -> None:
-    blocks = re.findall(r"```(c|python)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+@pytest.mark.parametrize("name", ["comment.md", "limits.md"])
+def test_the_examples_of_a_page_give_what_it_says(shared_cache_folder: Path, name: str) -> None:
+    page = DOCS / name
+    blocks = re.findall(r"```(c|python)\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     cell = compile_in(shared_cache_folder, "\n".join(text for kind, text in blocks if kind == "c"))
     names = {**cell, "np": np, "um": um}
     assert not cell.report_data.refused
     for number, (kind, text) in enumerate(blocks):
         if kind == "python":
-            test = doctest.DocTestParser().get_doctest(text, names, f"block {number}", str(PAGE), 0)
+            test = doctest.DocTestParser().get_doctest(textwrap.dedent(text), names, f"block {number}", str(page), 0)
             assert test.examples
             assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test).failed == 0
 

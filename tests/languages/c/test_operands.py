@@ -72,7 +72,6 @@ UFUNCS: dict[str, str] = {
     "void f(double x[3]) { x[0] += x[1]; }": "f(±x: double*[3]) -> ±x: double*[3]",
     "typedef double vec[3]; void f(const vec a, vec b) { b[0] = a[0]; }": "f(a: double*[3]) -> b: double*[3]",
     # sizes by parameter
-    "void f(int n, double y[n]) { for (int i = 0; i < n; i++) y[i] = i; }": "f(n: int) -> y: double*[n]",
     "double f(int n, double x[n]) { return x[0]; }": "f(x: double*[n]) -> result: double; 0 gets n",
     "void f(int m, int n, const double a[m][n], double o[n]) { o[0] = a[0][0]; }": (
         "f(a: double*[m,n]) -> o: double*[n]; 0 gets m; 1 gets n"
@@ -122,7 +121,6 @@ def test_parameters_find_their_roles(text: str) -> None:
 
 _SUM = "double s = 0; for (int i = 0; i < n; i++) s += x[i]; return s;"
 INFERRED: dict[str, str] = {
-    "void f(double a, int n, double *y) { for (int i = 0; i < n; i++) y[i] = a * i; }": ("(),()->(n)"),
     f"double f(const double *x, int n) {{ {_SUM} }}": "(n)->()",
     f"double f(double x[], size_t n) {{ {_SUM} }}": "(n)->()",
     f"double f(const double *x, int n, double p) {{ {_SUM} }}": "(n),()->()",
@@ -265,6 +263,7 @@ PLAIN: dict[str, str] = {
     "void f(double x, double (*y)[3]) { y[0][0] = x; }": "pointer 'y' is used as an array",
     "double f(double x[n]) { return x[0]; }": "'x[n]' has a size that no integer parameter gives",
     "double f(double n, double x[n]) { return x[0]; }": "'x[n]' has a size that no integer parameter gives",
+    "void f(int n, double o[n], double y) { o[0] = y; }": "no input determines the size n of 'o'",
     "double f(int n, double x[2*n]) { return x[0]; }": "'x[2*n]' has a size that no integer parameter gives",
     "__int128 f(int x) { return x; }": "its result has type __int128, which NumPy does not support",
     "double f(_Decimal64 x) { return 1; }": "'x' has type _Decimal64, which NumPy does not support",
@@ -343,11 +342,12 @@ def test_cplus_classes_stay_plain() -> None:
         ("void f(double a, const double *x, double *out, size_t len) { out[1] = a; }", "(),(len)->(len)"),
         ("void f(double *x) { x[1] += 1; }", "(n)->(n)"),
         ("void f(const double *x, double o[3]) { o[0] = x[0]; }", "(n)->(3)"),
+        ("void f(double a, int n, double *y) { for (int i = 0; i < n; i++) y[i] = a * i; }", "(),()->(n)"),
     ],
 )
 def test_the_remedy_for_a_bare_pointer_is_a_comment_that_works(text: str, example: str) -> None:
     _, (plain,) = planned(text)
-    assert f"// ufunc: {example}." in plain.remedy
+    assert f"// ufunc: {example}" in plain.remedy.replace(" above it", "").removesuffix(".")
     signatures, plains = planned(f"// ufunc: {example}\n{text}")
     assert (len(signatures), plains) == (1, ())
 
