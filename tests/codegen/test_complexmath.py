@@ -94,6 +94,20 @@ def test_a_value_does_not_depend_on_its_place(made: Build) -> None:
     np.testing.assert_array_equal(made.wave(z.repeat(3)[::3], 0.5), whole)
 
 
+def test_cells_in_terms_of_t_have_them_too(shared_cache_folder: Path) -> None:
+    cell = "T f(T z) { return exp(z) / (1 + fabs(z)); }\nT g(T z) { return sqrt(z); }\nT h(T z) { return log(z); }"
+    made, strict = (
+        compile_in(shared_cache_folder, cell, types="f8,c8,c16", guard=False, time=False, strict=strict)
+        for strict in (False, True)
+    )
+    z = _points("usual")[:137]
+    for name, dtype in [(name, dtype) for name in "fgh" for dtype in "DF"]:
+        x = z.astype(dtype)
+        found = made[name](x)
+        np.testing.assert_allclose(found, strict[name](x), rtol=1e-13 if dtype == "D" else 1e-5)
+        np.testing.assert_array_equal(made[name](x[-5:]), found[-5:])
+
+
 def test_names_of_the_cells_own_are_left_alone(shared_cache_folder: Path) -> None:
     cell = """
 #include <complex.h>

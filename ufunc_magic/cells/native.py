@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import codegen, compilers, runtime, store
-from ..ir import complex_vectors
+from ..ir import complex_vectors, generic_functions
 from ..model import TYPES, LoopCode, Options, Signature, Target, required_glibc
 
 #: A text that mentions one of these works on errno or the FP environment itself.
@@ -83,6 +83,8 @@ def plan_unit(
     called = words - own
     if floats:
         called |= {f"{word}f" for word in called}  # tgmath.h and <cmath> turn exp(float) into expf
+    if any(t.kind == "c" for t in codegen.types_wanted(options.types)):
+        called |= generic_functions(called)
     complex_ = complex_vectors(called, description.libmvec - own) if tool.kind == "gcc" and not tool.cplus else {}
     called = frozenset(called).union(*complex_.values())
     simd = tuple(sorted(called & description.libmvec))

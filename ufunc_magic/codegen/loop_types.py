@@ -37,7 +37,9 @@ class VectorMath:
     @property
     def names(self) -> frozenset[str]:
         """Functions in loops over which gcc calls SIMD variants."""
-        return frozenset((*self.functions, *self.complex))
+        # <tgmath.h> has csqrt() as sqrt(), which alone would be an instruction.
+        generic = ("sqrt", "fabs") if {"csqrt", "cabs"} & {*self.complex} else ()
+        return frozenset((*self.functions, *self.complex, *generic))
 
 
 NO_VECTORS = VectorMath()

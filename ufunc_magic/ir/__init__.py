@@ -31,6 +31,7 @@ from .math_functions import (
     c_name as c_name,
     c_names as c_names,
     complex_vectors as complex_vectors,
+    generic_functions as generic_functions,
     is_declared_by as is_declared_by,
     is_float_function as is_float_function,
     is_pure as is_pure,

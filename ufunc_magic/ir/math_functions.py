@@ -399,6 +399,16 @@ _REALS = {
 }
 
 
+#: The names by which <tgmath.h> has them, as far as those are others.
+_GENERIC = {"fabs": "cabs", "exp": "cexp", "log": "clog", "sqrt": "csqrt"}
+
+
+def generic_functions(names: Set[str]) -> Set[str]:
+    """The functions of complex numbers that <tgmath.h> may take for these names."""
+    chosen = {_GENERIC.get(name, name) for name in names} & _REALS.keys()
+    return chosen | {f"{name}f" for name in chosen}
+
+
 def complex_vectors(names: Set[str], available: Set[str]) -> dict[str, frozenset[str]]:
     """Of these functions, those of complex numbers that are made of ``available`` ones of real numbers, with those."""
     everything = {
