@@ -122,3 +122,42 @@ def test_a_note_says_what_conversions_to_unsigned_numbers_cost(shared_cache_fold
     assert [note for note in made.notes if "vectorized" in note] == [
         "word: floating-point numbers become unsigned integers, so nothing is vectorized: convert to int if you can"
     ]
+
+
+HIDDEN = """
+struct S { int i; double d; };
+static void set(struct S *s, double x) { s->i = x; }
+static double passed(int i) { return i; }
+double pointer(double x) { struct S s; set(&s, x); return s.i; }
+double argument(double x) { return passed(x); }
+double designated(double x) { struct S s = {.i = x}; return s.i; }
+double literal(double x) { return ((struct S){x}).i; }
+double nameless(double x) { struct { short i; } s = {x}; return s.i; }
+double united(double x) { union { int i; float f; } u; u.i = x; return u.i; }
+double bitfield(double x) { struct { int i : 9; } s; s.i = x; return s.i; }
+double array(double x) { int t[2] = {x, x}; return t[1]; }
+double statement(double x) { return ({ int i = x; i; }); }
+double compound(double x) { int i = 1; i *= x; return i; }
+double jump(double x) { int i = 0; again: i = x; if (i > 5) { x -= 1; goto again; } return i; }
+double recursive(double x) { return x > 3 ? recursive(x - 1) : (int)x; }
+"""
+HIDDEN_IN_CPLUS = [
+    "struct M { int v; void set(double x) { v = x; } }; double f(double x) { M m; m.set(x); return m.v; }",
+    "struct M { int v; M(double x) : v(x) {} }; double f(double x) { return M(x).v; }",
+    "struct M { double v; operator int() const { return v; } }; double f(double x) { M m{x}; int i = m; return i; }",
+    "#include <tuple>\ndouble f(double x) { std::tuple<int> t(x); return std::get<0>(t); }",
+    "template <class T> T to(double x) { return (T)x; } double f(double x) { return to<int>(x); }",
+]
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="clang needs no flag for it")
+def test_conversions_are_found_wherever_they_are(shared_cache_folder: Path) -> None:
+    made = compile_in(shared_cache_folder, HIDDEN, guard=False, time=False)
+    assert [name for name, f in made.items() if np.signbit(f(np.full(40, -0.25))).any()] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", HIDDEN_IN_CPLUS)
+def test_conversions_of_classes_are_found(cell: str, shared_cache_folder: Path) -> None:
+    made = compile_in(shared_cache_folder, cell, cplus=True, guard=False, time=False)
+    assert not np.signbit(made.f(np.full(40, -0.25))).any()

@@ -369,7 +369,7 @@ def _loaded(body: _Body, node: Expression, how: _How) -> list[_Step]:
 
 def _truncation(source: CType, to: CType) -> Truncation:
     """What a conversion does to floating-point numbers; a type that is not known may be any."""
-    if source.kind not in "fc?" or to.kind not in "iu?" or source.kind == to.kind:
+    if source.kind not in "fc?V" or to.kind not in "iu?V" or source.kind == to.kind:
         return ""
     return "unsigned" if to.kind == "u" and to.bits >= 32 else "signed"
 
@@ -433,6 +433,8 @@ def _comma(body: _Body, node: Comma, how: _How) -> list[_Step]:
 
 def _assignment(body: _Body, node: Assignment, how: _How) -> list[_Step]:
     target, plain = _target(body, node.place), not reads_current(node.value)
+    if node.place.type.kind == "?" and node.value.type.kind in "fc":
+        body.truncates = body.truncates or "signed"
     if target and not target.element and not plain and how in ("escape", "peek", "bind"):
         return [(node.value, "escape"), *_used(body, target, how)]  # q = p++
     # x = x + 1 moves a pointer; it escapes nowhere.
@@ -464,6 +466,8 @@ def _declare(body: _Body, node: Declare, how: _How) -> list[_Step]:
         if node.value is not None:
             roots.update(place_roots(node.value) if symbol.reference else pointee_roots(node.value))
     body.trace = body.trace or symbol.type.kind == "?"  # its constructor may do anything
+    if symbol.type.kind == "?":
+        body.truncates = body.truncates or "signed"  # a member of it may be an integer
     if node.value is not None:
         value_use: _How = "peek" if symbol.const else "bind" if symbol.reference else "escape"
         steps.append((node.value, value_use))
@@ -483,6 +487,8 @@ def _call(body: _Body, node: FunctionCall, how: _How) -> list[_Step]:
             before.append(_Use(owner.symbol, "update"))
         if not (name and isinstance(node.through, Name) and node.through.symbol in body.lambdas):
             body.impure = body.trace = True
+    if node.target in ("method", "unknown") and any(a.type.kind in "fc" for a in node.arguments):
+        body.truncates = body.truncates or "signed"  # its parameter may be one, or what it makes of it
     passed: list[_Step] = []
     for position, argument in enumerate(node.arguments):
         body.passed.append((node, position, argument))
@@ -511,6 +517,8 @@ def last_name(name: str) -> str:
 def _opaque(body: _Body, node: OpaqueExpression | OpaqueStatement, how: _How) -> list[_Step]:
     acts = node.acts or node.text in _WORLD
     body.impure, body.trace = body.impure or acts, body.trace or acts
+    if not node.reads or any(symbol.type.kind in "fc" for symbol in node.reads):
+        body.truncates = body.truncates or "signed"
     touched = {Root(symbol, symbol.type.kind == "a") for symbol in node.reads | node.writes}
     body.stores |= {root for root in touched if root.symbol in node.writes}
     body.escapes |= touched
