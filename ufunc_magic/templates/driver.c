@@ -689,8 +689,6 @@ RARE static int judge_leaves(const __ufm_leaf *leaves, int count, int k, const c
         }
     return special;
 }
-#else
-#define judge_leaves(leaves, count, k, element) 0
 #endif
 
 /* How a plan wants flags judged (interface.h). */
@@ -1452,7 +1450,12 @@ RARE static Flags real_core_flags(const __ufm_core_plan *plan, const Core *cores
     for (int k = 0; k < plan->nin + plan->nout; k++)
         for (ptrdiff_t j = 0; j < cores[k].items; j++) {
             const char *const item = at[k] + j * (ptrdiff_t)cores[k].size;
-            const int special = plan->items ? judge_leaves(plan->leaves, plan->leaf_count, k, item) : judge(plan->types[k], item);
+            int special;
+#ifdef UFM_RECORDS
+            if (plan->items) special = judge_leaves(plan->leaves, plan->leaf_count, k, item);
+            else
+#endif
+                special = judge(plan->types[k], item);
             if (k < plan->nin) in |= special;
             else out |= special;
         }
@@ -1671,12 +1674,17 @@ int __ufm_generalized(const __ufm_core_plan *plan, char *const *args, const ptrd
             core->steps[core->dims] = *core_step++;
             core->items *= dims[(int)*number];
         }
-        core->size = plan->items ? (size_t)plan->items[k].size : item_size[plan->types[k]];
+        uintptr_t align = plan->copied[k];
+        core->size = item_size[plan->types[k]];
+        core->direct = align != 1;
+#ifdef UFM_RECORDS
+        if (plan->items) { /* NumPy has no alignment for structures that it did not lay out itself */
+            core->size = (size_t)plan->items[k].size;
+            if (align < 2) align = (uintptr_t)plan->items[k].align;
+        }
+#endif
+        if (align > 1 && ((uintptr_t)args[k] | (uintptr_t)steps[k]) & (align - 1)) core->direct = 0;
         ptrdiff_t step = (ptrdiff_t)core->size;
-        core->direct = plan->copied[k] != 1;
-        /* NumPy has no alignment for structures that it did not lay out itself. */
-        const uintptr_t align = plan->copied[k] > 1 ? plan->copied[k] : plan->items ? (uintptr_t)plan->items[k].align : 1;
-        if (((uintptr_t)args[k] | (uintptr_t)steps[k]) % align) core->direct = 0;
         for (int d = core->dims - 1; d >= 0; step *= core->sizes[d--])
             core->direct &= core->steps[d] == step || core->sizes[d] <= 1;
         largest = core->items > largest ? core->items : largest;
