@@ -219,11 +219,11 @@ def driver() -> str:
 def exceptions() -> str:
     """The unit, C++, by which exceptions become Python's."""
     kinds = list(dict.fromkeys(STD_EXCEPTIONS.values()))
-    handlers = "".join(
-        f" catch (const std::{name} &e) {{\n            __ufm_fail_as({kinds.index(kind)}, e.what());\n        }}"
+    handlers = [
+        f" catch (const std::{name} &e) {{ __ufm_fail_as(__ufm_exceptions[{kinds.index(kind)}], e.what()); }}"
         for name, kind in STD_EXCEPTIONS.items()
-    )
-    return fill("exceptions.cpp", handlers=handlers)
+    ]
+    return fill("exceptions.cpp", handlers="".join(handlers))
 
 
 def with_headers(file: str) -> str:

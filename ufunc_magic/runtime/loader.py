@@ -270,7 +270,7 @@ def open_library(object_code: ObjectCode, path: str | os.PathLike[str]) -> Libra
         raise TargetError("The object code has no loops, or is no object code.", remedy="Create it again.") from fault
     with contextlib.suppress(ValueError):  # objects of older versions cannot be interrupted
         ctypes.c_void_p.in_dll(handle, "__ufm_check_signals").value = _find_check_signals()
-    with contextlib.suppress(ValueError):  # those of older versions know RuntimeError alone
+    with contextlib.suppress(ValueError):  # C has none
         kinds = _list_exceptions()
         (ctypes.c_void_p * len(kinds)).in_dll(handle, "__ufm_exceptions").__init__(*kinds)  # type: ignore[misc]
     _contain(handle)

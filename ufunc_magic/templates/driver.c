@@ -94,8 +94,6 @@ EXPORT Host __ufm_host;
 /* PyErr_CheckSignals, or NULL: calls cannot be interrupted.  On its own, since hosts fill in what they know, and
    an object may be older than its host or newer. */
 EXPORT int (*__ufm_check_signals)(void);
-/* The classes of Python that exceptions of C++ become, in the order of model/errors.py, likewise; NULL: RuntimeError. */
-EXPORT void *__ufm_exceptions[8];
 
 #include "containment.h"
 
@@ -212,10 +210,7 @@ RARE static void fail(void *kind, const char *text)
 }
 
 void __ufm_fail(const char *text) { fail(__ufm_host.runtime_error, text); }
-void __ufm_fail_as(int kind, const char *text)
-{
-    fail(__ufm_exceptions[kind] ? __ufm_exceptions[kind] : __ufm_host.runtime_error, text);
-}
+void __ufm_fail_as(void *kind, const char *text) { fail(kind ? kind : __ufm_host.runtime_error, text); }
 
 /* Is an exception on its way to the caller?  Then nothing more is to be computed. */
 RARE static int still_doomed(void)

@@ -9,8 +9,15 @@
 
 extern "C" {
 __attribute__((visibility("hidden"))) void __ufm_fail(const char *);
-__attribute__((visibility("hidden"))) void __ufm_fail_as(int, const char *);
+__attribute__((visibility("hidden"))) void __ufm_fail_as(void *, const char *);
 __attribute__((visibility("hidden"))) void __ufm_fail_thrown(void);
+/* The classes of Python that they become, in the order of model/errors.py, filled in by runtime/loader.py; NULL: RuntimeError. */
+#ifdef _WIN32
+__attribute__((dllexport))
+#else
+__attribute__((visibility("default")))
+#endif
+void *__ufm_exceptions[8];
 }
 
 static std::string name_of(const std::type_info *type)

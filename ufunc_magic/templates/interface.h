@@ -70,7 +70,7 @@ __attribute__((visibility("hidden"))) int __ufm_generalized(const __ufm_core_pla
 __attribute__((visibility("hidden"))) int __ufm_run_records(const __ufm_record_plan *, __ufm_char *const *,
                                                             const __ufm_intp *, const __ufm_intp *);
 __attribute__((visibility("hidden"))) void __ufm_fail(const __ufm_char *);
-__attribute__((visibility("hidden"))) void __ufm_fail_as(int, const __ufm_char *);
+__attribute__((visibility("hidden"))) void __ufm_fail_as(void *, const __ufm_char *);
 __attribute__((visibility("hidden"))) void __ufm_fail_thrown(void);
 __attribute__((visibility("hidden"))) void __ufm_plain_call(const __ufm_char *, void (*)(void *), void *, int);
 __attribute__((visibility("hidden"))) int __ufm_set_size(__ufm_intp *, __ufm_intp, const __ufm_char *);
