@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, NoReturn
 
+from ..ir import named_type
 from ..model import ContainerParameter, Function, Parameter, ReferenceParameter, SignatureError, core_names, line_mark
 from .ufunc_comment import Annotation, Core
 
@@ -189,12 +190,9 @@ def _example(function: Function, typedefs: Mapping[str, str]) -> str:
 
 
 def _is_word(parameter: Parameter, typedefs: Mapping[str, str]) -> bool:
-    """Whether its type is one of C's integers or of their usual names."""
-    return bool(
-        re.search(
-            r"\b(int|long|short|char|unsigned|signed|\w*size_t|\w*int\d*_t)\b", resolved(parameter.type, typedefs)
-        )
-    )
+    """Whether its type is an integer of C's."""
+    known = named_type(re.sub(r"\b(const|volatile)\b", "", parameter.type), {}, typedefs)
+    return known is not None and known.kind in "iu"
 
 
 def _ends_loop(function: Function, name: str) -> bool:
