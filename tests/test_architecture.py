@@ -356,6 +356,18 @@ def test_module_opens_with_one_sentence() -> None:
     assert [name for name, text in openings.items() if not text.endswith((".", ":"))] == []
 
 
+def test_the_text_of_c_is_read_by_few_patterns() -> None:
+    """A new pattern reads once more a fact that is in the IR, in the tree of C or in Cython's analysed tree."""
+    calls = [
+        name
+        for name in MODULES
+        if within(name, ("languages.c", "languages.cython"))
+        for node in ast.walk(read(name))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("re.")
+    ]
+    assert len(calls) <= 85, Counter(calls)
+
+
 # -- a language outside of its room
 
 #: A device's language: nothing outside of its room names it, nor what belongs to it.

@@ -30,6 +30,7 @@ try:
         Pipeline as Pipeline,
         PyrexTypes as PyrexTypes,
     )
+    from Cython.Compiler.Code import UtilityCode as UtilityCode
     from Cython.Compiler.FusedNode import FusedCFuncDefNode as FusedCFuncDefNode
     from Cython.Compiler.ParseTreeTransforms import (
         AnalyseExpressionsTransform as AnalyseExpressionsTransform,
@@ -37,6 +38,7 @@ try:
     )
     from Cython.Compiler.StringEncoding import EncodedString as EncodedString
     from Cython.Compiler.Version import version as version, watermark as watermark
+    from Cython.Compiler.Visitor import VisitorTransform as VisitorTransform
     from Cython.Utils import (
         clear_function_caches as clear_function_caches,
         find_root_package_dir as find_root_package_dir,

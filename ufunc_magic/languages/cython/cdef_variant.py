@@ -57,6 +57,8 @@ class Variants:
         Functions that are to have none.
     docs : dict
         Docstrings of all functions.
+    lines : list of (int, str)
+        Where each function of the cell begins.
     tried : set of str
         Functions that a variant was written of.
     declared : set of str
@@ -66,6 +68,7 @@ class Variants:
     text: CellText
     without: frozenset[str] = frozenset()
     docs: dict[str, str] = field(default_factory=dict)
+    lines: list[tuple[int, str]] = field(default_factory=list)
     tried: set[str] = field(default_factory=set)
     declared: set[str] = field(default_factory=set)
 
@@ -75,9 +78,11 @@ class Variants:
             tree.body = Nodes.StatListNode(tree.body.pos, stats=[tree.body])
         last = {}
         for node in tree.body.stats:
-            if isinstance(node, Nodes.FuncDefNode) and node.doc:
-                name = node.name if isinstance(node, Nodes.DefNode) else node.declarator.declared_name()
-                self.docs[str(name)] = str(node.doc)
+            if isinstance(node, Nodes.FuncDefNode):
+                name = str(node.name if isinstance(node, Nodes.DefNode) else node.declarator.declared_name())
+                self.lines.append((node.pos[1], name))
+                if node.doc:
+                    self.docs[name] = str(node.doc)
             if isinstance(node, Nodes.DefNode):
                 last[str(node.name)] = node
             elif isinstance(node, Nodes.CFuncDefNode) and _has_defaults(node):

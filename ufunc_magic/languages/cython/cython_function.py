@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -108,7 +107,13 @@ class CyFunction:
         return self.effects.pointers.get(self.body.parameters[position], PointerEffect())
 
 
-_UFUNC = re.compile(r"^#+\s*ufunc:\s*(.*)$")
+def find_function_at(line: int, lines: Iterable[tuple[int, str]]) -> str:
+    """The name of the last function that begins at a line or above it, or ``""``; ``lines`` has where each begins."""
+    return max((pair for pair in lines if pair[0] <= line), default=(0, ""))[1]
+
+
+def _strip_marks(comment: str) -> str:
+    return comment.lstrip("#").strip()
 
 
 @dataclass(frozen=True)
@@ -136,21 +141,16 @@ class CellText:
             line -= 1
         return line
 
-    def function_of(self, line: int) -> str:
-        """The name of the function at the left margin that contains a line, or ``""``."""
-        heads = (
-            re.match(r"(?:async\s+)?c?p?def\b[^(\n]*?(\w+)\s*\(", text) for text in self.lines[max(line - 1, 0) :: -1]
-        )
-        return next((head[1] for head in heads if head), "")
-
     def annotation(self, line: int) -> str:
         """The text after ``# ufunc:`` above the function of ``line``."""
-        return next((m[1].strip() for text in self._above(line) if (m := _UFUNC.match(text))), "")
+        words = map(_strip_marks, self._above(line))
+        return next((text.removeprefix("ufunc:").strip() for text in words if text.startswith("ufunc:")), "")
 
     def comment(self, line: int) -> str:
         """The comment above it, without its marks and directives."""
-        words = [text.lstrip("#").strip() for text in self._above(line) if not _UFUNC.match(text)]
-        return "\n".join(text for text in words if not re.match(r"(?:distutils|cython)\s*:", text)).strip()
+        words = map(_strip_marks, self._above(line))
+        directives = ("ufunc", "distutils", "cython")
+        return "\n".join(w for w in words if ":" not in w or w.partition(":")[0].rstrip() not in directives).strip()
 
     def definition(self, line: int) -> str:
         """Its text, decorators included."""

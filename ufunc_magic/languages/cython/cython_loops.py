@@ -204,8 +204,6 @@ def _order_clones(cloned: Mapping[str, Clone]) -> list[str]:
 
 # ------------------------------------------------------------------- between a loop and a function
 
-_CONSTANT = re.compile(r"-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?[uUlLfF]*")
-
 
 def _add_sizes(
     signature: Signature, k: int, clone: Clone | None, source: CyFunction
@@ -284,7 +282,7 @@ def check_exception(function: CyFunction) -> str:
     if not function.raises:
         # A function that is "noexcept" and got an exception has printed and cleared it.
         return "*__ufm_fault = 0;"
-    if _CONSTANT.fullmatch(function.value) and function.returns.kind == "number":
+    if function.value.lstrip("-")[:1].isdigit() and function.returns.kind == "number":
         return f"*__ufm_fault = __ufm_t == ({function.value}) && PyErr_Occurred();"
     return "*__ufm_fault = PyErr_Occurred() != NULL;"
 

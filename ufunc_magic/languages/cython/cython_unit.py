@@ -38,7 +38,7 @@ from ...model import (
 from . import annotate, cython_settings, nogil_clone, pgo, python_headers
 from ._private import clear_function_caches, version as cython_version
 from .cython_frontend import module_name, names_a_cpu
-from .cython_function import CellText, CyFunction, CythonType
+from .cython_function import CellText, CyFunction, CythonType, find_function_at
 from .cython_loops import ModuleLoops, plan_loops, stays_def
 from .cython_search import Searches
 from .cython_settings import Settings
@@ -123,7 +123,8 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
                 if fault is None:
                     _check_without(cell, looped)
                 fault = fault or error
-                blamed = looped & {text.function_of(d.line) for d in error.diagnostics}
+                lines = [(f.line, f.name) for f in translated.functions]
+                blamed = looped & {find_function_at(d.line, lines) for d in error.diagnostics}
                 without |= blamed if blamed and not without else looped
         forms = written.result()
     if fault is not None:
@@ -230,7 +231,7 @@ def _list_files_read(cell: _Cell, unit: _Unit, *, known: bool) -> FilesRead:
         provided += [flag.removeprefix("-isystem") for flag in cython_settings.find_torch().flags]
     read = compilers.files_read(
         cell.tool,
-        "".join(re.findall(r"(?m)^[ \t]*#.*\n", unit.text)),
+        "".join(f"{line}\n" for line in unit.text.splitlines() if line.lstrip().startswith("#")),
         folder=cell.folder,
         flags=unit.flags,
         sources=settings.sources,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from ... import ir
 from ._private import CODE_SECTION, TYPES_SECTION, describe_unknown_cython
 from .cython_function import CyFunction
+from .cython_rewrites import POWER
 
 #: Name of the parameter that a clone sets where it would raise.
 _FAULT = "__ufm_fault"
@@ -24,35 +25,10 @@ _COMMENT = re.compile(r"/\*.*?\*/", re.S)
 _UNCONDITIONAL = re.compile(r"(?:^|\n)[ \t]*__PYX_ERR\(\d+, \d+, (__pyx_L\w+)\)\s*$")
 #: Cython's way to keep the condition of an assert that is compiled out free of warnings.
 _NO_ASSERT = re.compile(r"#else\s*if \(\(1\)\); else __PYX_ERR\([^)]*\)\s*\n")
-#: The last two operands of ``and``, or of ``or``.
-_BOOLEANS = re.compile(
-    r"(?P<one>__pyx_t_\d+) = (?P<left>\([^;{}]*\));\s*if \((?P<not>!?)(?P=one)\) \{\s*\} else \{\s*"
-    r"(?P<both>__pyx_t_\d+) = (?P=one);\s*goto (?P<done>__pyx_L\d+_bool_binop_done);\s*\}\s*"
-    r"(?P=one) = (?P<right>\([^;{}]*\));(?P<end>\s*(?P=both) = (?P=one);\s*(?P=done):;)"
-)
-#: Operands that may be computed whatever the left operand is: no call, division, index or pointer.
-_UNGUARDED = re.compile(r"(?:[\w .+<=!|&)]|-(?!>)|>|(?<!\()\*|(?<!\w)\()*")
-_GIL_BLOCK = re.compile(r"\s*PyGILState_STATE __pyx_gilstate_save = ")
+_GIL_BLOCK = "PyGILState_STATE __pyx_gilstate_save = "
 _AFTER_CALL = re.compile(
     r"if \(unlikely\([^;{}]*?(?:(?:PyErr_Occurred|__Pyx_ErrOccurredWithGIL)\(\)|== \(\([a-z ]+\)-?[\w.]+\))\)+ "
     r"__PYX_ERR\(\d+, \d+, (__pyx_L\w+)\)"
-)
-#: Cython takes C's abs() for a function that gives -1 for an exception.
-_ABS_CHECK = re.compile(
-    r"(?P<call>(?P<value>__pyx_t_\d+) = (?:l?abs|__Pyx_abs_longlong)\([^;]*\); )"
-    r"if \(unlikely\((?P=value) == \(\([a-z ]+\)-1\)\)\) __PYX_ERR\([^()]*\)"
-)
-#: A power of doubles that must not be complex: the text before its base, between base and exponent, and after it.
-_NOT_COMPLEX = "__Pyx_SoftComplexToDouble(__Pyx_c_pow_double("
-_PARTS = r"__pyx_t_double_complex_from_parts\("
-_POWER = (
-    re.compile(rf"(__pyx_t_\d+) = __Pyx_SoftComplexToDouble\(__Pyx_c_pow_double\({_PARTS}"),
-    re.compile(rf"\), {_PARTS}"),
-    re.compile(r"\)\), \d\); if \(unlikely\(\w+ == \(\(double\)-1\) && \w+\(\)\)\) (__PYX_ERR\([^()]*\))"),
-)
-#: The same where it is computed once more, as `use_real_powers` writes it.
-_POWER_AGAIN = re.compile(
-    r"\{ __pyx_t_\d+ = __Pyx_SoftComplexToDouble\([^;{}]*__ufm_b, 0[^;{}]*; if [^;{}]*(__PYX_ERR\([^()]*\)) \}"
 )
 _ERROR_EXIT = re.compile(r"__pyx_L1_error:;(?P<code>.*?)(?P<end>__pyx_L0:;|\Z)", re.S)
 #: Declarations and marks that a clone does not need.
@@ -62,17 +38,20 @@ _IDLE = re.compile(
     r"size_t __pyx_t_\d+;|#(?:ifdef|if|endif|ifndef)[^\n]*)[ \t]*\n",
     re.M,
 )
-_CALL = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
-_WORDS = frozenset("if for while switch return sizeof likely unlikely do else defined".split())
-#: Cython's own helpers that are arithmetic and nothing else.
-_ARITHMETIC = re.compile(
-    r"__Pyx_(?:pow|div|mod|abs|c)_\w+|__Pyx_C(?:REAL|IMAG)\w*|__Pyx_SET_C(?:REAL|IMAG)\w*|__pyx_t_\w+_from_parts|"
-    r"__Pyx_UNARY_\w+|__PYX_NAN|__pyx_assertions_enabled|__PYX_(?:INC|XCLEAR)_MEMVIEW"
-)
-_PYTHON = re.compile(
-    r"\bPy(?!_ssize_t\b|_intptr_t\b)[A-Z_]\w*|\b__pyx_mstate\w*|\b__pyx_(?:n|kp|k|codeobj)_\w+|\b__pyx_builtin\w*"
-)
-_POINTER_CALL = re.compile(r"\(\*+\s*__pyx_\w+\)\s*\(|->__pyx_vtab|\btry\b|\bcatch\b|#pragma")
+#: A word of C, and the bracket of a call.
+_WORD = re.compile(r"(\w+)\s*(\(?)")
+_KEYWORDS = frozenset("if for while switch return sizeof likely unlikely do else defined".split())
+#: Beginnings of the names of Cython's own functions that are arithmetic and nothing else.
+_ARITHMETIC = (
+    "__Pyx_pow_", "__Pyx_div_", "__Pyx_mod_", "__Pyx_abs_", "__Pyx_c_", "__Pyx_CREAL", "__Pyx_CIMAG", "__Pyx_SET_C",
+    "__Pyx_UNARY_", "__PYX_NAN", "__pyx_assertions_enabled", "__PYX_INC_MEMVIEW", "__PYX_XCLEAR_MEMVIEW",
+)  # fmt: skip
+#: Beginnings of names of Python's objects, and words with which C may call or leave in a way that no clone can.
+_PYTHON = ("__pyx_mstate", "__pyx_n_", "__pyx_kp_", "__pyx_k_", "__pyx_codeobj_", "__pyx_builtin", "__pyx_vtab")
+_PYTHON_NUMBERS = ("Py_ssize_t", "Py_intptr_t")
+_LEAVING = frozenset(("try", "catch", "pragma", "PyObject", "__PYX_ERR"))
+_POINTER_CALL = re.compile(r"\(\*+\s*__pyx_\w+\)\s*\(")
+_INLINE = frozenset(("CYTHON_INLINE", "CYTHON_UNUSED", "inline"))
 
 
 @dataclass(frozen=True)
@@ -123,56 +102,41 @@ def find_user_part(c: str, *, name: str) -> tuple[int, int]:
     return (first, end) if first >= 0 else (len(c), len(c))
 
 
-def use_real_powers(c: str, *, prefix: str) -> str:
-    """Cython's C with C's own ``pow`` in functions whose name has ``prefix``, and Cython's where that is a NaN.
-
-    Cython computes a power that must not be complex as a complex number, which is slower and less exact.
-    """
-    parts, at = [], 0
-    for head in _HEAD.finditer(c) if prefix in c and _NOT_COMPLEX in c else ():
-        if prefix not in head["name"]:
-            continue
-        for m in _POWER[0].finditer(c, head.end(), _find_closing(c, head.end() - 2)):
-            end = _find_closing(c, m.end() - 1)
-            between = _POWER[1].match(c, end)
-            last = _find_closing(c, between.end() - 1) if between else 0
-            after = _POWER[2].match(c, last) if between else None
-            base, exponent = c[m.end() : end], c[between.end() : last] if between else ""
-            if not after or not base.endswith(", 0") or not exponent.endswith(", 0"):
-                continue
-            numbers = f"double __ufm_b = {base[:-3]}, __ufm_e = {exponent[:-3]};"
-            complex_ = f"{m[1]} != {m[1]} && __ufm_b == __ufm_b && __ufm_e == __ufm_e"
-            words = f"{m[0]}__ufm_b, 0{between[0]}__ufm_e, 0{after[0]}" if between else ""
-            new = f"{{ {numbers} {m[1]} = pow(__ufm_b, __ufm_e); if ({complex_}) {{ {words} }} }}"
-            parts += [c[at : m.start()], new]
-            at = after.end()
-    return "".join([*parts, c[at:]])
-
-
 def find_definitions(c: str, *, name: str) -> dict[str, Definition]:
     """The functions of the cell by C name."""
     if CODE_SECTION not in c or TYPES_SECTION not in c:
         raise describe_unknown_cython("its C has no section of the module's code")
     defined = {}
     for m in _HEAD.finditer(c, *find_user_part(c, name=name)):
-        returns = re.sub(r"\b(?:CYTHON_INLINE|CYTHON_UNUSED|inline)\b", "", m["head"]).strip()
+        returns = " ".join(word for word in m["head"].split() if word not in _INLINE)
         body = _COMMENT.sub("", c[m.end() : _find_closing(c, m.end() - 2)])
         defined[m["name"]] = Definition(m["name"], returns, m["params"], body)
     return defined
 
 
-_TEXT = r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|'
-_BRACKETS = {"{": re.compile(_TEXT + "[{}]", re.S), "(": re.compile(_TEXT + "[()]", re.S)}
+#: A bracket; those in comments and strings do not count.
+_BRACKET = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|[{}()]', re.S)
 
 
 def _find_closing(text: str, start: int) -> int:
-    """Where the bracket at ``start`` is closed; those in comments and strings do not count."""
-    depth = 0
-    for m in _BRACKETS[text[start]].finditer(text, start):
-        depth += {"{": 1, "(": 1, "}": -1, ")": -1}.get(m[0], 0)
+    """Where the bracket at ``start`` is closed."""
+    depth, opening = 0, text[start]
+    closing = {"{": "}", "(": ")"}[opening]
+    for m in _BRACKET.finditer(text, start):
+        depth += (m[0] == opening) - (m[0] == closing)
         if depth == 0:
             return m.start()
     return len(text)
+
+
+#: The clone of Cython's function for powers that must not be complex.
+_POWER_CLONE = f"""static inline double __ufm_clone_power(double __ufm_b, double __ufm_e, int *{_FAULT})
+{{
+    double __ufm_r = pow(__ufm_b, __ufm_e);
+    if (__ufm_r != __ufm_r && __ufm_b == __ufm_b && __ufm_e == __ufm_e) *{_FAULT} = 1;
+    return __ufm_r;
+}}
+"""
 
 
 def make_clones(
@@ -201,10 +165,13 @@ def make_clones(
         In an order in which none calls a later one.
     """
     cloned: dict[str, Clone] = {}
-    refused: set[str] = set()
+    power = Clone("__ufm_clone_power", _POWER_CLONE, True, frozenset({"pow"}), loops=False, pure=True, size=20)
+    refused: set[str] = set() if "pow" in free else {POWER}
     by_name = {function.cname: function for function in functions if function.cname}
 
     def make(name: str, above: tuple[str, ...]) -> bool:
+        if name == POWER and name not in refused:
+            cloned[name] = power
         if name in cloned:
             return True
         if name in refused or name in above or name not in defined:
@@ -237,16 +204,14 @@ def _make_clone(
     free: frozenset[str],
 ) -> Clone | None:
     """Make the clone of one function; None where it needs Python."""
-    body = _ABS_CHECK.sub(r"\g<call>", _POWER_AGAIN.sub(r"{ \1 }", definition.body))
-    body = _join_booleans(_IDLE.sub("", _NO_ASSERT.sub("", body)))
-    past = _may_go_past(function)
-    body = _replace_raising(body, past=past)
-    parameters = re.sub(r"\bCYTHON_UNUSED\b ?|\bCYTHON_NCP_UNUSED\b ?", "", definition.parameters)
-    if _PYTHON.search(body) or "__PYX_ERR" in body or _POINTER_CALL.search(body) or "PyObject" in parameters:
+    body = _replace_raising(_IDLE.sub("", _NO_ASSERT.sub("", definition.body)), past=_may_go_past(function))
+    parameters = definition.parameters.replace("CYTHON_UNUSED ", "").replace("CYTHON_NCP_UNUSED ", "")
+    words = _WORD.findall(body)
+    if any(map(_needs_python, {word for word, _ in words})) or _POINTER_CALL.search(body) or "PyObject" in parameters:
         return None
-    called = set(_CALL.findall(body)) - _WORDS
-    own = {name for name in called if name.startswith(("__pyx_f_", "__pyx_fuse_"))} & defined
-    strange = {n for n in called - own if n not in free and not _ARITHMETIC.fullmatch(n)}
+    called = {word for word, bracket in words if bracket} - _KEYWORDS
+    own = {n for n in called if n == POWER or (n in defined and n.startswith(("__pyx_f_", "__pyx_fuse_")))}
+    strange = {n for n in called - own if n not in free and not _is_arithmetic(n)}
     itself = definition.name in own
     own.discard(definition.name)
     if strange or not all(make(name) for name in sorted(own)):
@@ -268,37 +233,20 @@ def _make_clone(
         calls=frozenset((called - own).union(*(c.calls for c in callees.values()))),
         loops=itself or effects is None or effects.loops or any(c.loops for c in callees.values()),
         pure=not _stores_to_module(function) and all(c.pure for c in callees.values()),
-        size=len(re.findall(r"\w+", body)) + sum(c.size for c in callees.values()),
+        size=len(words) + sum(c.size for c in callees.values()),
         recursive=itself,
     )
 
 
-def _join_booleans(body: str) -> str:
-    """``body`` with C's operators between comparisons: gcc vectorizes no loop with jumps past them.
-
-    Nor one with more than two of ``&&``, so it is ``&`` where that is as good.
-    """
-
-    def joined(m: re.Match[str]) -> str:
-        if not (_is_truth(m["left"]) and _is_truth(m["right"])):
-            return m[0]
-        word = "|" if m["not"] else "&"
-        if _UNGUARDED.fullmatch(m["right"]):
-            return f"{m['one']} = (({m['left']} {word} {m['right']}) != 0);{m['end']}"
-        return f"{m['one']} = ({m['left']} {2 * word} {m['right']});{m['end']}"
-
-    before = ""
-    while before != body:  # the operands before the last two
-        before, body = body, _BOOLEANS.sub(joined, body)
-    return body
+def _needs_python(word: str) -> bool:
+    """Whether a word of C names something of Python's, or does what no clone can."""
+    if word in _LEAVING or word.startswith(_PYTHON):
+        return True
+    return word.startswith("Py") and (word[2:3] == "_" or word[2:3].isupper()) and word not in _PYTHON_NUMBERS
 
 
-def _is_truth(expression: str) -> bool:
-    """Whether an expression in parentheses is 0 or 1, and not one of the operands itself."""
-    inner = expression[1:-1]
-    while inner != (inner := re.sub(r"\([^()]*\)", "", inner)):
-        pass
-    return re.fullmatch(r"[^()]* (?:[<>]=?|[!=]=|&&|\|\|) [^()]*", inner) is not None
+def _is_arithmetic(name: str) -> bool:
+    return name.startswith(_ARITHMETIC) or (name.startswith("__pyx_t_") and name.endswith("_from_parts"))
 
 
 def _rename_calls(body: str, name: str, by: str, *, fails: bool) -> str:
@@ -324,11 +272,12 @@ def _replace_raising(body: str, *, past: bool) -> str:
     body = _AFTER_CALL.sub("" if past else rf"if (*{_FAULT}) goto \1;", body)
 
     def leave(m: re.Match[str]) -> str:
-        value = re.search(r"__pyx_r = [^;]*;", m["code"])
-        return f"__pyx_L1_error:; *{_FAULT} = 1; {value[0] if value else ''}\n{m['end']}"
+        _, result, value = m["code"].partition("__pyx_r = ")
+        value = f"{result}{value.partition(';')[0]};" if result else ""
+        return f"__pyx_L1_error:; *{_FAULT} = 1; {value}\n{m['end']}"
 
     if "__pyx_L1_error" in body:
-        used = len(re.findall(r"goto __pyx_L1_error;", body))
+        used = "goto __pyx_L1_error;" in body
         body = _ERROR_EXIT.sub(leave if used else (lambda m: m["end"]), body)
     return body
 
@@ -336,21 +285,19 @@ def _replace_raising(body: str, *, past: bool) -> str:
 def _replace_blocks(body: str, *, past: bool) -> str:
     """Each outermost block that cannot end but in an exception, as ``{ the flag, and out }``."""
     parts, at = [], 0
-    for m in re.finditer(r"\{", body):
-        if m.start() < at:
-            continue
-        end = _find_closing(body, m.start())
-        inside = body[m.end() : end]
+    while (start := body.find("{", at)) >= 0:
+        end = _find_closing(body, start)
+        inside = body[start + 1 : end]
         jump = _UNCONDITIONAL.search(inside)
         label = jump[1] if jump else ""
-        if _GIL_BLOCK.match(inside) and "__PYX_ERR" in inside:
+        if inside.lstrip().startswith(_GIL_BLOCK) and "__PYX_ERR" in inside:
             label = "__pyx_L1_error"
         # Any other label is that of a `try` of the cell's own.
         if label == "__pyx_L1_error" and not re.search(r"\breturn\b|goto (?!__pyx_L\w*error)", inside):
             inner = f" *{_FAULT} = 1; " if past else f" *{_FAULT} = 1; goto {label}; "
         else:
             inner = _replace_blocks(inside, past=past)
-        parts += [body[at : m.end()], inner, "}"]
+        parts += [body[at : start + 1], inner, "}"]
         at = end + 1
     return "".join([*parts, body[at:]])
 

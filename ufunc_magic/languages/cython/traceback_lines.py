@@ -11,11 +11,10 @@ import re
 
 from ...codegen import c_string
 
-#: Cython's function: declared once, and defined for each of its two ways into Python.
+#: The declaration of Cython's function, which is defined for each of its two ways into Python.
 _DECLARED = re.compile(
     r"static void __Pyx_AddTraceback\(const char \*funcname, int c_line,\s+int py_line, const char \*filename\);.*\n"
 )
-_DEFINED = re.compile(_DECLARED.pattern.replace(";.*", r" \{"))
 #: The key of its code objects, which have the name, too.
 _KEY = "c_line ? -c_line : py_line"
 
@@ -39,15 +38,19 @@ def add_place(c: str, *, name: str) -> str:
     had when it was compiled, and the source's own lines.
     """
     declared = _DECLARED.search(c)
-    if declared is None or not _DEFINED.search(c):
+    head = f"{declared[0].partition(';')[0]} {{\n" if declared else ""
+    if declared is None or head not in c:
         return c
     place = (
         f"if (__ufm_place.name && !strcmp(filename, {c_string(name)})) "
         "{ py_line += __ufm_place.before; filename = __ufm_place.name; }\n"
     )
     before, after = c[: declared.end()], c[declared.end() :]
-    after = _DEFINED.sub(lambda head: head[0] + place, after)
-    return before + _VARIABLE + after.replace(_KEY, f"({_KEY}) + (__ufm_place.generation << 20)")
+    return (
+        before
+        + _VARIABLE
+        + after.replace(head, head + place).replace(_KEY, f"({_KEY}) + (__ufm_place.generation << 20)")
+    )
 
 
 def has_place(c: str) -> bool:

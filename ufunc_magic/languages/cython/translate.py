@@ -25,10 +25,10 @@ from ._private import (
 )
 from .cdef_variant import PREFIX, Analysis, Variants, find_defs, is_number, plain_name
 from .cython_ctypes import ir_type
-from .cython_function import CellText, CyFunction, CyParameter, CythonType
+from .cython_function import CellText, CyFunction, CyParameter, CythonType, find_function_at
 from .cython_lowering import lower
+from .cython_rewrites import Rewriting
 from .cython_search import SearchContext, Searches
-from .nogil_clone import use_real_powers
 from .traceback_lines import add_place
 
 
@@ -123,7 +123,7 @@ def translate(
     run, listening = attempt(without)
     if listening.errors and (tried := run.variants.tried):
         # If the cell is right without variants, those with errors in their lines are at fault, or else all.
-        faults = {text.function_of(error.line) for error in listening.errors}
+        faults = {find_function_at(error.line, run.variants.lines) for error in listening.errors}
         run, listening = attempt(without | tried)
         if not listening.errors and faults < tried:
             run, listening = attempt(without | faults)
@@ -133,7 +133,7 @@ def translate(
         raise cython_errors.compile_error(listening.errors, name=name, cell=source)
     page = path.with_suffix(".html")
     return Translated(
-        c=add_place(use_real_powers(c_file.read_text(encoding="utf-8"), prefix=PREFIX), name=name),
+        c=add_place(c_file.read_text(encoding="utf-8"), name=name),
         functions=tuple(_read_functions(run)),
         free=_find_free_functions(run),
         diagnostics=cython_errors.warnings(listening.warnings, name=name, cell=source),
@@ -167,7 +167,7 @@ class _Run:
                 looking += [stage, self._lower]
             else:
                 looking.append(stage)
-        return [*looking, self._use_all, stages[-1]]
+        return [*looking, self._rewrite, self._use_all, stages[-1]]
 
     def _define(self, tree: Any) -> Any:
         self.definitions = find_defs(tree)
@@ -180,6 +180,11 @@ class _Run:
             functions = list(bodies.values())
             effects = find_effects(functions)
             self.lowered = dict(zip(bodies, zip(functions, effects, strict=True), strict=True))
+        return tree
+
+    def _rewrite(self, tree: Any) -> Any:
+        with Comfort("the faster form of conditions and powers", self.notes):
+            Rewriting()(tree)
         return tree
 
     def _use_all(self, tree: Any) -> Any:
