@@ -333,6 +333,7 @@ def run_main(source: str, *, language: str, options: Options, name: str, show: C
 def _place_build(built: Build, place: CellPlace) -> Build:
     """The same functions for another cell, or for the same cell run again: with its name and lines."""
     runtime.set_place(built.loaded.object_code, place)
+    runtime.publish_module(built.loaded)
     marked = built.report_data.all_notes
     return replace(
         built,

@@ -29,7 +29,8 @@ _WIDE = 200
 
 _MESSAGE = (
     r"(?P<file>.+?)(?::(?P<line>\d+)(?::(?P<column>\d+))?|(?<=<command-line>)): "
-    r"(?P<severity>(?:fatal )?error|internal compiler error|warning|note|sorry, unimplemented|Error|Warning): "
+    r"(?P<severity>(?:fatal )?error|internal compiler error|warning|note|sorry, unimplemented|Error|Warning|"
+    r"optimized|missed|remark): "
     r"(?P<message>.*?)(?: \[(?P<option>-[^\]]*)\])?$"
 )
 _DRIVER = (
@@ -92,7 +93,7 @@ def read_compiler(output: str, *, name: str, cell: str, places: Sequence[int] | 
                 diagnostic = _translated(diagnostic, text, name, cell, places)
             if diagnostic is None or re.search(_CHATTER, diagnostic.message):
                 continue
-            if diagnostic.severity == "note":
+            if diagnostic.severity == "note" and not _is_remark(diagnostic):
                 if entries:
                     _attach(entries[-1], diagnostic, name)
             elif not _of_macro(entries, diagnostic):
@@ -133,7 +134,9 @@ def _diagnostic(text: str, name: str, lines: Sequence[str]) -> Diagnostic | None
             return None
         return Diagnostic("error", match["message"], hint=_advice(match["message"]))
     severity: Literal["error", "warning", "note"] = "error"
-    if match["severity"].lower() in ("warning", "note"):
+    if match["severity"] in _REMARKS:
+        severity = "note"
+    elif match["severity"].lower() in ("warning", "note"):
         # The cell's own message: clang prints a warning, gcc a note, which would belong to another message.
         is_message = match["message"].startswith("'#pragma message")
         severity = "note" if match["severity"] == "note" and not is_message else "warning"
@@ -144,11 +147,19 @@ def _diagnostic(text: str, name: str, lines: Sequence[str]) -> Diagnostic | None
         line, column = max((n for n, text in enumerate(lines, 1) if text.strip()), default=1), 0
     if file == name and 0 < line <= len(lines):
         shown, column = _source(lines[line - 1], column)
-    message = match["message"]
+    message = match["message"] if match["severity"] not in _REMARKS else f"{match['severity']}: {match['message']}"
     hint = _advice(message, line=shown) if severity != "note" else ""
     if match["severity"] == "internal compiler error":
         message, hint = f"the compiler itself failed: {message}", "Set CC to another compiler."
     return Diagnostic(severity, message, file, line, column, option, shown, hint)
+
+
+#: What gcc's -fopt-info and clang's -Rpass report about the cell, where the user asks for it.
+_REMARKS = ("optimized", "missed", "remark")
+
+
+def _is_remark(diagnostic: Diagnostic) -> bool:
+    return diagnostic.message.startswith(tuple(f"{word}: " for word in _REMARKS))
 
 
 def _source(line: str, column: int) -> tuple[str, int]:
@@ -219,7 +230,7 @@ def _flatten(entries: Iterable[_Entry], name: str, lines: Sequence[str]) -> tupl
     for entry in ordered:
         head = entry.head
         place = (head.file, head.line, head.column)
-        if head.severity == "warning" and (head.file in ("", GENERATED) or place in errors_at):
+        if head.severity != "error" and (head.file in ("", GENERATED) or place in errors_at):
             continue
         # Messages of the parser on the rest of a line that it could not read, such as `retrun sin(x);`.
         echo = place[:2] in lines_with_errors and bool(re.match(_ECHO, head.message))

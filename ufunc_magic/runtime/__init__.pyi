@@ -32,10 +32,12 @@ from .pickling import (
 from .promotion import is_better as is_better, rank_conversion as rank_conversion
 from .records import dtype_of as dtype_of, operand_dtypes as operand_dtypes
 from .registry import (
+    UNNAMED as UNNAMED,
     Build as Build,
     LoadedObject as LoadedObject,
     load as load,
     loaded as loaded,
     lock_code as lock_code,
+    publish_module as publish_module,
     weight as weight,
 )

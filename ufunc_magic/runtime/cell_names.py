@@ -9,9 +9,12 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import linecache
+import os
+from types import ModuleType
 from typing import Any
 
-from ..model import LANGUAGES, CellPlace, ObjectCode
+from .. import store
+from ..model import LANGUAGES, CacheError, CellPlace, ObjectCode
 from . import _private
 
 
@@ -58,6 +61,20 @@ def attach(object_code: ObjectCode, handle: ctypes.CDLL) -> None:
     with contextlib.suppress(ValueError):  # modules of earlier releases
         slot = _slots[_key(object_code)] = _Slot.in_dll(handle, "__ufm_place")
     _write(slot, object_code, current_place(object_code))
+
+
+def give_file(module: ModuleType, object_code: ObjectCode) -> None:
+    """Write the source of a module that traces its lines to a file: line_profiler looks for it by the module's folder.
+
+    Code that Cython traces has the name that the cell had when it was compiled.
+    """
+    name = object_code.name
+    if "linetrace" not in object_code.source or os.path.basename(name) != name:
+        return
+    with contextlib.suppress(CacheError):
+        folder = store.default().storage(f"lines-{object_code.code_digest[:16]}")
+        store.Cache.write_scratch(folder / name, object_code.source)
+        module.__file__ = str(folder / f"{module.__name__}.so")
 
 
 def find_code(address: int | None) -> ObjectCode | None:

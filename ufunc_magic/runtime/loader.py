@@ -19,9 +19,10 @@ from types import ModuleType
 from typing import Any
 
 from ..model import STD_EXCEPTIONS, LinkError, ObjectCode, Target, TargetError
-from . import _private, cell_names, exception_codec
+from . import _private, cell_names, exception_codec, openmp
 from .c_library import same_arithmetic
 from .locks import lock_of
+from .named_module import NamedModule
 
 _FORMATS = {"darwin": "mach-o", "win32": "pe", "cygwin": "pe"}
 
@@ -274,6 +275,7 @@ def open_library(object_code: ObjectCode, path: str | os.PathLike[str]) -> Libra
         kinds = _list_exceptions()
         (ctypes.c_void_p * len(kinds)).in_dll(handle, "__ufm_exceptions").__init__(*kinds)  # type: ignore[misc]
     _contain(handle)
+    openmp.note_threads(handle)
     if hasattr(handle, "__ufm_loops"):
         cell_names.note_library(object_code, ctypes.addressof(ctypes.c_void_p.in_dll(handle, "__ufm_loops")))
     if object_code.language == "numba" and hasattr(handle, "__ufm_python_names"):
@@ -303,8 +305,17 @@ _modules: dict[tuple[str, str], ModuleType] = {}
 
 
 def is_taken(name: str) -> bool:
-    """Whether a module of that name is Python's, or was not imported here."""
-    return name in sys.stdlib_module_names or sys.modules.get(name) not in (None, *_modules.values())
+    """Whether a module of that name is Python's or was imported from a file that import would find again.
+
+    Another magic's module of that name, such as one of ``%%cython -n NAME``, is on no path, and may be replaced.
+    """
+    if name in sys.stdlib_module_names:
+        return True
+    module = sys.modules.get(name)
+    if isinstance(module, NamedModule) or module in (None, *_modules.values()):
+        return False
+    compiled = isinstance(getattr(module, "__loader__", None), importlib.machinery.ExtensionFileLoader)
+    return not compiled or importlib.machinery.PathFinder.find_spec(name) is not None
 
 
 def open_module(object_code: ObjectCode, path: str) -> ModuleType:
@@ -342,6 +353,7 @@ def open_module(object_code: ObjectCode, path: str) -> ModuleType:
         ) from fault
     sys.modules[name] = module
     cell_names.attach(object_code, _private.open_library(path, getattr(os, "RTLD_NOW", 0)))
+    cell_names.give_file(module, object_code)
     try:
         with same_arithmetic():
             loading.exec_module(module)

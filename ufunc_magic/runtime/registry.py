@@ -6,6 +6,7 @@ Nothing here can compile; unpickled Builds are loaded by the same code.
 from __future__ import annotations
 
 import importlib
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -33,6 +34,7 @@ from ..model import (
 from . import cell_names, def_function, loader
 from .cffi_function import PlainFunction
 from .locks import lock_of
+from .named_module import NamedModule
 from .numpy_ufunc import letters, make_ufunc, note_calls
 
 
@@ -398,9 +400,18 @@ def load(
         if opened.module is not None:
             public = _list_public(opened.module, functions)
             opened.functions = {n: f for n, f in public.items() if n not in opened.report_data.refused}
+            publish_module(opened)
         build = Build(opened, place.name, notes=tuple(notes), first_line=place.first_line)
         _loaded[_identity(object_code)] = build
         return build
+
+
+def publish_module(opened: LoadedObject) -> None:
+    """Have ``import NAME`` find the module of a cell with ``-n NAME`` that ran last, with the notebook's functions."""
+    name, module = opened.object_code.module, opened.module
+    if module is not None and not name.startswith(UNNAMED):
+        own = {code.name for code in opened.object_code.functions}
+        sys.modules[name] = NamedModule(module, {n: f for n, f in opened.functions.items() if n in own})
 
 
 def _open(object_code: ObjectCode, path: Path | None) -> LoadedObject:
@@ -443,6 +454,8 @@ def _bind_def(code: FunctionCode, ufunc: Any, module: ModuleType | None, library
     return ufunc if bound is None else bound
 
 
+#: The names of the modules of cells without a name begin so.
+UNNAMED = "_ufm_"
 #: Types of the functions that Cython makes of a def.
 _CYTHON_FUNCTIONS = "cython_function_or_method", "fused_cython_function", "builtin_function_or_method"
 

@@ -169,6 +169,27 @@ static PyObject *call_ufunc(const Def *self, PyObject *const *args, size_t count
     return call_by_name(self, args, given, kwnames);
 }
 
+/* The ufunc finds the fault of Cython's function once more, and says what it was.  It gets a float for what the function
+   took for a double and NumPy takes for an object: a wide integer, a fraction. */
+static PyObject *find_fault(const Def *self, PyObject *const *args, Py_ssize_t given, PyObject *kwnames)
+{
+    const Py_ssize_t count = given + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
+    PyObject **const same = PyMem_Malloc(sizeof *same * (count + 1));
+    if (!same) return PyErr_NoMemory();
+    for (Py_ssize_t k = 0; k < count; k++) {
+        PyObject *const value = args[k];
+        int wide = !PyFloat_Check(value) && !PyComplex_Check(value) && !PyType_IsSubtype(Py_TYPE(value), number);
+        if (wide && PyLong_Check(value)) PyLong_AsLongLongAndOverflow(value, &wide);
+        same[k] = wide && PyNumber_Check(value) ? PyNumber_Float(value) : NULL;
+        PyErr_Clear();
+        if (!same[k]) same[k] = Py_NewRef(value);
+    }
+    PyObject *const result = call_ufunc(self, same, given, kwnames);
+    for (Py_ssize_t k = 0; k < count; k++) Py_DECREF(same[k]);
+    PyMem_Free(same);
+    return result;
+}
+
 static PyObject *call_def(PyObject *callable, PyObject *const *args, size_t count, PyObject *kwnames)
 {
     const Def *const self = (Def *)callable;
@@ -187,8 +208,7 @@ static PyObject *call_def(PyObject *callable, PyObject *const *args, size_t coun
     const int end = self->enclosed(run, &call);
     if (end == CAME_BACK) return call.result;
     PyErr_Clear();
-    /* The ufunc finds the same fault, and says what it was. */
-    if (end == FAULTED) return call_ufunc(self, args, count & ~PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames);
+    if (end == FAULTED) return find_fault(self, args, PyVectorcall_NARGS(count), kwnames);
     if (!PyErr_CheckSignals()) PyErr_SetNone(PyExc_KeyboardInterrupt);
     return NULL;
 }
@@ -278,6 +298,14 @@ static void dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
+/* object.__getattribute__, which `help` uses, finds no attribute of the function. */
+static PyObject *get_doc(PyObject *object, void *unused)
+{
+    (void)unused;
+    return PyObject_GetAttrString(((Def *)object)->function, "__doc__");
+}
+
+static PyGetSetDef computed[] = {{"__doc__", get_doc, NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
 static PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Def, call), READONLY, NULL},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(Def, weak), READONLY, NULL},
@@ -296,6 +324,7 @@ static PyType_Slot slots[] = {
     {Py_tp_repr, repr},
     {Py_mp_subscript, item},
     {Py_tp_members, members},
+    {Py_tp_getset, computed},
     {0, NULL},
 };
 static PyType_Spec spec = {

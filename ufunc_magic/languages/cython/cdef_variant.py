@@ -59,6 +59,8 @@ class Variants:
         Docstrings of all functions.
     lines : list of (int, str)
         Where each function of the cell begins.
+    plain : bool
+        Its module level has functions, declarations, imports and constants, and nothing else.
     tried : set of str
         Functions that a variant was written of.
     declared : set of str
@@ -69,6 +71,7 @@ class Variants:
     without: frozenset[str] = frozenset()
     docs: dict[str, str] = field(default_factory=dict)
     lines: list[tuple[int, str]] = field(default_factory=list)
+    plain: bool = True
     tried: set[str] = field(default_factory=set)
     declared: set[str] = field(default_factory=set)
 
@@ -78,6 +81,7 @@ class Variants:
             tree.body = Nodes.StatListNode(tree.body.pos, stats=[tree.body])
         last = {}
         for node in tree.body.stats:
+            self.plain = self.plain and _is_plain(node)
             if isinstance(node, Nodes.FuncDefNode):
                 name = str(node.name if isinstance(node, Nodes.DefNode) else node.declarator.declared_name())
                 self.lines.append((node.pos[1], name))
@@ -202,6 +206,19 @@ def _write_variant(node: Any) -> Any:
         directive_locals={},
         directive_returns=None,
     )
+
+
+def _is_plain(node: Any) -> bool:
+    """Whether a statement of the module level neither loops nor makes a class or a function without a name."""
+    if isinstance(node, Nodes.StatListNode):
+        return all(map(_is_plain, node.stats))
+    if isinstance(node, Nodes.SingleAssignmentNode):
+        return isinstance(node.rhs, ExprNodes.ImportNode | ExprNodes.ConstNode)
+    return isinstance(
+        node,
+        Nodes.FuncDefNode | Nodes.CImportStatNode | Nodes.FromCImportStatNode | Nodes.FromImportStatNode
+        | Nodes.CVarDefNode | Nodes.CTypeDefNode | Nodes.CDefExternNode | Nodes.FusedTypeNode | Nodes.PassStatNode,
+    )  # fmt: skip
 
 
 def _has_defaults(node: Any) -> bool:

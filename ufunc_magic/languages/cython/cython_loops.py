@@ -41,6 +41,8 @@ class ModuleLoops:
     apart : bool
         ``text`` names nothing of the module: it may be compiled as a unit of its own.
     rest : tuple of NoUfunc
+    cloned : frozenset of str
+        C functions of the cell that have a clone.
     """
 
     instances: tuple[Instance, ...] = ()
@@ -49,6 +51,7 @@ class ModuleLoops:
     real: str = ""
     apart: bool = False
     rest: tuple[NoUfunc, ...] = ()
+    cloned: frozenset[str] = frozenset()
 
     @property
     def calls(self) -> frozenset[str]:
@@ -121,6 +124,7 @@ def plan_loops(
         "\n".join(real) if apart else "",
         apart,
         tuple(r for name, r in rest.items() if name not in bound),
+        frozenset(cloned),
     )
 
 

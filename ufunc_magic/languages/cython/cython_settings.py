@@ -2,8 +2,8 @@
 
 Neither Cython is imported, for which a cell found in the cache must not pay, nor torch, which takes seconds.
 
-Most of the C that Cython writes is the module's machinery, which gains nothing from optimisation but takes it: with
-gcc it is compiled with ``-O1``, and the cell's own functions and our loops, between pragmas, with ``-O3``.
+A module is compiled with ``-O3``.  Most of its C is Cython's own functions, which a cell of numbers calls only to
+convert arguments: with gcc these are compiled with ``-O1`` there, between pragmas, which takes a third less time.
 """
 
 from __future__ import annotations
@@ -252,8 +252,6 @@ def provided_folders() -> tuple[str, ...]:
 def compiler_flags(tool: Toolchain, options: Options, settings: Settings) -> tuple[str, ...]:
     """Everything the unit is compiled with, before its text is looked at."""
     base = [f for f in base_flags(tool) if f != "-Wall"]
-    if tool.kind == "gcc" and not _asks_level(settings.flags):
-        base = ["-O1" if f == "-O3" else f for f in base]
     macros = ("-DNDEBUG", "-DCYTHON_CLINE_IN_TRACEBACK=0")
     return (*base, *flags_of(tool, options), *macros, *_list_python_folders(), *settings.flags)
 
@@ -272,19 +270,16 @@ def linker_flags(tool: Toolchain, options: Options, settings: Settings) -> tuple
     return (*settings.link, *base)
 
 
-def hot_options(flags: Sequence[str]) -> str:
-    """The words of ``#pragma GCC optimize`` for hot code, ``""`` where the whole unit has one level.
+def cold_options(flags: Sequence[str], tool: Toolchain) -> str:
+    """The words of ``#pragma GCC optimize`` for code that need not be quick; ``""`` where ``flags`` ask for a level.
 
     The pragma starts from the level's defaults, so that other options are repeated.
     """
-    if "-O1" not in flags or _asks_level([f for f in flags if f != "-O1"]):
+    levels = [f for f in flags if f.startswith("-O")]
+    if tool.kind != "gcc" or levels != ["-O3"]:
         return ""
     again = [f[2:] for f in flags if re.fullmatch(r"-f(?:no-)?(?:math-errno|trapping-math|wrapv|strict-aliasing)", f)]
     again += [
         f[2:] for f in flags if f in ("-ffast-math", "-frounding-math") or f.startswith(("-ffp-", "-fno-builtin-"))
     ]
-    return ", ".join(f'"{word}"' for word in ("O3", *again))
-
-
-def _asks_level(flags: Sequence[str]) -> bool:
-    return any(re.fullmatch(r"-O\w*", f) for f in flags)
+    return ", ".join(f'"{word}"' for word in ("O1", *again))

@@ -36,7 +36,7 @@ from ...model import (
     number_type,
 )
 from . import annotate, cython_settings, nogil_clone, pgo, python_headers
-from ._private import clear_function_caches, version as cython_version
+from ._private import TYPES_SECTION, clear_function_caches, version as cython_version
 from .cython_frontend import module_name, names_a_cpu
 from .cython_function import CellText, CyFunction, CythonType, find_function_at
 from .cython_loops import ModuleLoops, plan_loops, stays_def
@@ -47,8 +47,6 @@ from .traceback_lines import has_place
 from .translate import CythonOptions, Translated, translate
 
 _UNKNOWN_C = f"because ufunc_magic does not recognize the C code of Cython {cython_version}"
-#: The first line of the loops' C, after Cython's.
-_LOOPS = codegen.template("interface.h").partition("\n")[0]
 
 #: OpenMP in Cython's C.
 _OPENMP = re.compile(r"#pragma omp|\bomp_")
@@ -123,8 +121,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
                 if fault is None:
                     _check_without(cell, looped)
                 fault = fault or error
-                lines = [(f.line, f.name) for f in translated.functions]
-                blamed = looped & {find_function_at(d.line, lines) for d in error.diagnostics}
+                blamed = looped & _find_blamed(error, translated)
                 without |= blamed if blamed and not without else looped
         forms = written.result()
     if fault is not None:
@@ -164,6 +161,11 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
         loop_lines=_find_loop_lines(translated.program),
     )
     return CompiledCell(object_code, report_data, _list_files_read(cell, unit, known=known_cpu))
+
+
+def _find_blamed(error: CompileError | LinkError, translated: Translated) -> set[str]:
+    lines = [(function.line, function.name) for function in translated.functions]
+    return {find_function_at(diagnostic.line, lines) for diagnostic in error.diagnostics}
 
 
 def _find_loop_lines(program: Program | None) -> tuple[int, ...]:
@@ -299,6 +301,8 @@ def _plan(cell: _Cell, translated: Translated, without: frozenset[str], notes: l
 
 
 def _write_unit(cell: _Cell, translated: Translated, planned: ModuleLoops) -> _Unit:
+    # Nothing in a loop of the cell's own calls Cython's functions.
+    numeric = translated.plain and all(function.cname in planned.cloned for function in translated.functions)
     description = compilers.describe(cell.tool)
     plan = cells.plan_unit(
         planned.calls | ({"errno"} if "libc.errno" in cell.source else set()),
@@ -313,8 +317,10 @@ def _write_unit(cell: _Cell, translated: Translated, planned: ModuleLoops) -> _U
     openmp = ("-fopenmp",) if description.openmp and _OPENMP.search(translated.c) else ()
     flags = (*cython_settings.compiler_flags(cell.tool, cell.options, cell.settings), *plan.flags, *openmp)
     link = (*cython_settings.linker_flags(cell.tool, cell.options, cell.settings), *plan.link)
-    hot = cython_settings.hot_options(flags)
-    c = _optimize(translated.c, *nogil_clone.find_user_part(translated.c, name=cell.name), words=hot)
+    c = translated.c
+    if numeric and (words := cython_settings.cold_options(flags, cell.tool)):
+        own, machinery = c[: (end := c.find(TYPES_SECTION))], c[end:]
+        c = f"{own}\n#pragma GCC push_options\n#pragma GCC optimize ({words})\n{machinery}\n#pragma GCC pop_options\n"
     translation = codegen.append(
         "" if planned.apart else c,
         planned.text,
@@ -326,17 +332,7 @@ def _write_unit(cell: _Cell, translated: Translated, planned: ModuleLoops) -> _U
     simd = plan.math.functions
     if planned.apart:
         return _Unit(f"{c}\n{planned.real}\n", translation.text, flags, link, translation, simd, plan.notes)
-    text = translation.text
-    text = _optimize(text, text.index(_LOOPS, len(c)), len(text), words=hot)
-    return _Unit(text, "", flags, link, translation, simd, plan.notes)
-
-
-def _optimize(c: str, start: int, end: int, *, words: str) -> str:
-    """``c`` with a part of it at the level of optimisation in ``words``."""
-    if not words:
-        return c
-    head = f"\n#pragma GCC push_options\n#pragma GCC optimize ({words})\n"
-    return f"{c[:start]}{head}{c[start:end]}\n#pragma GCC pop_options\n{c[end:]}"
+    return _Unit(translation.text, "", flags, link, translation, simd, plan.notes)
 
 
 # ------------------------------------------------------------------------------------ the compiler
@@ -377,7 +373,7 @@ def _compile_unit(cell: _Cell, unit: _Unit, library: Path, *, has_defs: bool) ->
         # Module and loops at once, on two cores: neither needs to see the other.
         parts = [cell.folder / "module.o", cell.folder / "loops.o"]
         with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-loops") as pool, compilers.end_on_error(cell.folder):
-            loops = pool.submit(compile_object, unit.loops, origin, output=parts[1], flags=_raise_level(flags))
+            loops = pool.submit(compile_object, unit.loops, origin, output=parts[1], flags=flags)
             warnings = compile_object(unit.text, of_module, output=parts[0], flags=with_headers)
             loops.result()
         link([*parts, *extra], origin, flags=flags)
@@ -394,10 +390,6 @@ def _compile_unit(cell: _Cell, unit: _Unit, library: Path, *, has_defs: bool) ->
     build(pgo.flags("gen", folder=profile, toolchain=tool))
     _train(cell, library, profile)
     return build(pgo.flags("use", folder=profile, toolchain=tool))
-
-
-def _raise_level(flags: Sequence[str]) -> list[str]:
-    return ["-O3" if flag == "-O1" else flag for flag in flags]
 
 
 def _check_without(cell: _Cell, looped: frozenset[str]) -> None:

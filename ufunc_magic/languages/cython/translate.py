@@ -38,7 +38,7 @@ class Translated:
 
     ``free`` are the C functions that Cython knows to be callable without the GIL; ``annotated`` is the path of
     the HTML page that it wrote, or None.  ``program`` is the cell as the IR, None where that failed, for the reason in
-    ``notes``.
+    ``notes``.  ``plain``: its module level has functions, declarations, imports and constants, and nothing else.
     """
 
     c: str
@@ -48,6 +48,7 @@ class Translated:
     annotated: Path | None
     program: Program | None = None
     notes: tuple[str, ...] = ()
+    plain: bool = False
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,7 @@ def translate(
         annotated=page if options.annotate and page.exists() else None,
         program=run.program,
         notes=tuple(run.notes),
+        plain=run.variants.plain,
     )
 
 

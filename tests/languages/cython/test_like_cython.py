@@ -1,0 +1,172 @@
+"""A cell that works with ``%%cython`` works as well here: help, faults, profilers, levels of optimisation."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import pickle
+import pydoc
+import signal
+import sys
+from fractions import Fraction
+from importlib.machinery import ExtensionFileLoader
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+import ufunc_magic as um
+from support import compile_in, run_cell
+from ufunc_magic.compilers.diagnostics import read_compiler
+from ufunc_magic.runtime import Build
+
+pytestmark = [
+    pytest.mark.cython,
+    pytest.mark.skipif(not importlib.util.find_spec("Cython"), reason="Cython is not installed (extra: cython)"),
+]
+
+CELL = '''# cython: linetrace=True
+# distutils: define_macros=CYTHON_TRACE_NOGIL=1
+cpdef double factorial(double x):
+    """The product of the numbers up to x."""
+    return 1 if x < 2 else x * factorial(x - 1)
+
+def shifted(double x, int n=3):
+    """The factorial and n."""
+    return factorial(x) + n
+
+def quiet(double x):
+    return x
+'''
+
+
+@pytest.fixture(scope="module")
+def cell(shared_cache_folder: Path) -> Build:
+    return compile_in(shared_cache_folder, CELL, language="cython")
+
+
+@pytest.mark.parametrize("name", ["factorial", "shifted"])
+def test_help_shows_the_docstring(name: str, cell: Build) -> None:
+    function = cell[name]
+    assert function.__doc__ in pydoc.render_doc(function, renderer=pydoc.plaintext)
+    assert cell.quiet.__doc__ is None
+
+
+@pytest.mark.parametrize("value", [10**30, 2.0**100, Fraction(10**30)], ids=["int", "float", "fraction"])
+def test_endless_recursion_is_named_whatever_the_argument_is(value: Any, cell: Build) -> None:
+    with pytest.raises(um.CellCrashed, match=r"factorial\(1\.?\d*e\+30\) overflowed the stack"):
+        cell.factorial(value)
+    with pytest.raises(um.CellCrashed, match="recursion"):
+        cell.shifted(n=2, x=value)
+
+
+def test_line_profiler_finds_the_text_of_a_cell_that_traces_its_lines(cell: Build) -> None:
+    function = cell.shifted
+    place = Path(os.path.dirname(function.__globals__["__file__"]), function.__code__.co_filename)
+    assert place.read_text(encoding="utf-8").split("\n")[function.__code__.co_firstlineno - 1].startswith("def shifted")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("<stdin>:3:14: optimized: loop vectorized using 16 byte vectors", "loop vectorized"),
+        ("<stdin>:3:14: missed: couldn't vectorize loop", "couldn't vectorize"),
+        ("<stdin>:3:14: remark: vectorized loop (width: 4) [-Rpass=loop-vectorize]", "vectorized loop"),
+        ("<stdin>:1:14: optimized: loop vectorized using 16 byte vectors", ""),
+    ],
+)
+def test_remarks_that_the_user_asks_for_are_on_the_lines_of_the_cell(line: str, words: str) -> None:
+    remarks = read_compiler(f"{line}\n{line}\n", name="In[1]", cell="def f():\n    x = 1\n", places=[0, 0, 2])
+    assert [(r.severity, r.line, words in r.message) for r in remarks] == [("note", 2, True)] * bool(words)
+
+
+NUMBERS = "from libc.math cimport exp\ncdef double one = 1\ncpdef double f(double x):\n    return exp(x) + one\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "plain"),
+    [
+        ("", True),
+        ("import math\nN = 3\ncdef int g(int x) except -1:\n    return x\n", True),
+        ("cdef class Q:\n    pass\n", False),
+        ("class P:\n    pass\n", False),
+        ("for i in range(10):\n    N = i\n", False),
+        ("h = lambda x: x + 'a'\n", False),
+    ],
+)
+def test_only_a_cell_of_functions_may_spare_the_optimisation_of_the_rest(
+    more: str, plain: bool, tmp_path: Path
+) -> None:
+    from ufunc_magic.languages.cython.cython_search import Searches
+    from ufunc_magic.languages.cython.translate import translate
+
+    (tmp_path / "m.pyx").write_text(NUMBERS + more)
+    path = tmp_path / "m.pyx"
+    assert translate(NUMBERS + more, path=path, module="m", name="In[1]", searches=Searches("m")).plain is plain
+
+
+PARALLEL = """
+from cython.parallel cimport prange
+def total(double[::1] v):
+    cdef double s = 0
+    cdef Py_ssize_t i
+    for i in prange(v.shape[0], nogil=True, num_threads=4):
+        s += v[i]
+    return s
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_loop_in_parallel_runs_in_a_child_of_a_process_that_ran_it(shared_cache_folder: Path) -> None:
+    total = compile_in(shared_cache_folder, PARALLEL, language="cython").total
+    values = np.ones(1000)
+    assert total(values) == 1000
+    child = os.fork()
+    if not child:  # ended by a signal, if OpenMP waits for threads that it had in the parent
+        signal.alarm(30)
+        os._exit(total(values) != 1000)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+MODULE = '''
+"""A module."""
+COUNT = 1
+def squared(double x):
+    return x * x
+def use(double x):
+    return squared(x) + COUNT
+cdef double negative(double x):
+    return -x
+class Plain:
+    pass
+'''
+
+
+def test_the_module_of_a_named_cell_has_what_the_notebook_has(loaded: InteractiveShell, shared_cache: Path) -> None:
+    for text in (MODULE, MODULE.replace("COUNT = 1", "COUNT = 2"), MODULE):  # the cell that ran last counts
+        run_cell(loaded, "cython_ufunc", text, "-q -n notebook_module_1")
+        module = importlib.import_module("notebook_module_1")
+        star: dict[str, Any] = {}
+        exec("from notebook_module_1 import *", star)
+        assert star["squared"] is module.squared is loaded.user_ns["squared"]
+        assert module.squared(np.array([2.0])).tolist() == [4]
+        assert module.negative(np.array([2.0])).tolist() == [-2]
+        assert module.use(2.0) == 4 + loaded.user_ns["COUNT"]
+        assert {"squared", "negative", "COUNT", "Plain"} <= vars(module).keys() & {*dir(module)}
+        assert (module.__doc__, pickle.loads(pickle.dumps(module.Plain))) == ("A module.", module.Plain)
+    module.COUNT = 10
+    module.squared = None
+    assert (module.use.__globals__["COUNT"], module.squared) == (10, None)
+
+
+def test_a_module_of_another_magic_is_taken_over(
+    loaded: InteractiveShell, shared_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = ModuleType("notebook_module_2")
+    other.__loader__ = ExtensionFileLoader("notebook_module_2", str(tmp_path / "notebook_module_2.so"))
+    monkeypatch.setitem(sys.modules, "notebook_module_2", other)
+    run_cell(loaded, "cython_ufunc", MODULE, "-q -n notebook_module_2")
+    assert importlib.import_module("notebook_module_2").use(2.0) == 5
