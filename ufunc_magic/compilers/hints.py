@@ -109,7 +109,7 @@ _UNKNOWN = (
     r"undeclared identifier|unknown type name|no type named|no template named) '([^']+)'|"
     r"'([^']+)' (?:undeclared|was not declared in this scope|has not been declared|does not name a type)"
 )
-_NO_FILE = r"([^ :']+): No such file or directory|'([^']+)' file not found"
+_NO_FILE = r"(?:^|[ :'])(?<!not )([^ :']+): No such file or directory|'([^']+)' file not found"
 
 
 def unknown_name(message: str) -> str:
@@ -173,6 +173,8 @@ _TWICE = "rename one of them, or compile them as C++ overloads with -+"
 #: Pattern of a message, text in its line -> advice, with the groups of the pattern in braces; the first that matches.
 #: Messages that are clear by themselves ("missing terminating quote") have none.
 _ADVICE: tuple[tuple[str, str, str], ...] = (
+    (r"(\S+): linker input file not found", "",
+     "{0} is neither a file nor an option of this compiler: its options begin with -"),
     (r"before '%' token", "%", "A line that starts with % is an IPython command. Remove it from the cell."),
     (r"before ':' token", "):", "The colon is Python syntax. In C, enclose the body of a function in { }."),
     (r"expected '=', ',', ';'", "complex", "Add #include <complex.h> at the top of the cell."),

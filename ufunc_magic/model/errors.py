@@ -25,9 +25,10 @@ shows the whole traceback.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 from .cell_place import CellPlace
 
@@ -109,7 +110,11 @@ class UfuncMagicError(Exception):
     ----------
     place : CellPlace
         The place of its source, from which the message counts lines.
+    is_colored : callable
+        Whether what shows errors has bold and pale letters; a notebook sets it.
     """
+
+    is_colored: ClassVar[Callable[[], bool]] = staticmethod(lambda: "NO_COLOR" not in os.environ)
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
         super().__init__(CellPlace().text(message))
@@ -144,8 +149,9 @@ class UfuncMagicError(Exception):
 
     def _block(self) -> list[str]:
         self._shown = True
+        bold, pale, off = (BOLD, DIM, OFF) if UfuncMagicError.is_colored() else ("", "", "")
         head, *rest = str(self).split("\n")
-        return [f"{BOLD}{type(self).__name__}{OFF}: {head}", *rest, f"{DIM}(%tb shows the whole traceback){OFF}"]
+        return [f"{bold}{type(self).__name__}{off}: {head}", *rest, f"{pale}(%tb shows the whole traceback){off}"]
 
 
 class OptionError(UfuncMagicError):

@@ -20,6 +20,7 @@ class OptionKeywords(TypedDict, total=False):
     wrap: str | Sequence[str]
     pgo: bool
     torch: bool
+    cdef: bool
     annotate: bool
     annotate_fullc: bool
     device: str

@@ -154,6 +154,14 @@ class Options:
     torch: bool = _option(
         False, "--torch", "Compile as C++ and link with LibTorch from the installed torch package.", languages="cython"
     )
+    cdef: bool = _option(
+        True,
+        "--cdef",
+        "Bind cdef functions of numbers in the notebook, as ufuncs (the default).",
+        languages="cython",
+        key=False,
+        other=("--no-cdef", "Bind what %%cython binds: no cdef functions, unless a comment asks for one.", False),
+    )
     annotate: bool = _option(
         False,
         "-a --annotate",

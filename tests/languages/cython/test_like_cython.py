@@ -21,6 +21,8 @@ from IPython.core.interactiveshell import InteractiveShell
 import ufunc_magic as um
 from support import compile_in, run_cell
 from ufunc_magic.compilers.diagnostics import read_compiler
+from ufunc_magic.languages.cython import cython_settings
+from ufunc_magic.model import Options
 from ufunc_magic.runtime import Build
 
 pytestmark = [
@@ -170,3 +172,50 @@ def test_a_module_of_another_magic_is_taken_over(
     monkeypatch.setitem(sys.modules, "notebook_module_2", other)
     run_cell(loaded, "cython_ufunc", MODULE, "-q -n notebook_module_2")
     assert importlib.import_module("notebook_module_2").use(2.0) == 5
+
+
+HALVES = (
+    "cdef double half_1(double x):\n    return x / 2\n\n# ufunc:\ncdef double third_1(double x):\n    return x / 3\n"
+)
+
+
+def test_cdef_functions_are_bound_unless_the_user_wants_none(loaded: InteractiveShell, shared_cache: Path) -> None:
+    first = run_cell(loaded, "cython_ufunc", HALVES, "--time 0")
+    again = run_cell(loaded, "cython_ufunc", HALVES, "--time 0")
+    notes = [sum("--no-cdef" in note for note in report.notes) for report in (first, again)]
+    assert (notes, "half_1" in loaded.user_ns) == ([1, 0], True)
+    run_cell(loaded, "cython_ufunc", HALVES, "-q --no-cdef")
+    assert ("half_1" in loaded.user_ns, "third_1" in loaded.user_ns) == (False, True)
+    loaded.run_line_magic("ufunc_config", "--no-cdef")
+    run_cell(loaded, "cython_ufunc", HALVES.replace("/", "*"), "-q")
+    assert "half_1" not in loaded.user_ns
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("cpdef int f(Missing q):\n    return 1\n", "-n NAME"),
+        ("def f(x):\n    print x\n", "-2"),
+        ("def f(Missing[:] q):\n    return 1\n", "cimport Missing"),
+    ],
+)
+def test_advice_names_the_option(source: str, words: str, shared_cache: Path) -> None:
+    with pytest.raises(um.CompileError, match=words):
+        um.compile_cython(source)
+
+
+@pytest.mark.parametrize("option", ["/openmp", "/O2", "/std:c++17", "/EHsc"])
+def test_options_of_microsofts_compiler_are_no_files(option: str) -> None:
+    settings = cython_settings.read(f"# distutils: extra_compile_args={option} -O2\n", options=Options())
+    assert settings.ignored == (() if sys.platform == "win32" else (option,))
+    assert ("-O2" in settings.flags, option in settings.flags) == (True, sys.platform == "win32")
+
+
+@pytest.mark.parametrize("colors", ["NoColor", "Linux"])
+def test_errors_are_colored_where_the_shell_is(
+    colors: str, loaded: InteractiveShell, shared_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(loaded), "colors", colors)
+    with pytest.raises(um.OptionError) as caught:
+        run_cell(loaded, "cython_ufunc", "", "-n numpy")
+    assert any("\x1b" in line for line in caught.value._render_traceback_()) is (colors != "NoColor")

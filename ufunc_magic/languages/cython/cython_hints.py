@@ -31,7 +31,8 @@ def read(complaint: Diagnostic, *, cell: str) -> Diagnostic:
     if inside and re.search(_SYNTAX, shown.message):
         return _explain_syntax(shown, text, lines)
     if match := re.search(_UNKNOWN, shown.message):
-        return replace(shown, hint=_explain_unknown(match[match.lastindex or 0], cell))
+        name = match[match.lastindex or 0]
+        return replace(shown, hint=_explain_unknown(name, cell, is_type="not a type" in shown.message))
     if match := re.search(r"'(.+)\.pxd' not found", shown.message):
         return _explain_module(shown, re.sub(r"[/\\]", ".", match[1]), text)
     for pattern, hint in _ADVICE:
@@ -92,7 +93,7 @@ _TYPES = (
 )
 
 
-def _explain_unknown(name: str, cell: str) -> str:
+def _explain_unknown(name: str, cell: str, *, is_type: bool) -> str:
     if name in _WORDS:
         return _WORDS[name]
     if name in _CONTAINERS:
@@ -103,6 +104,9 @@ def _explain_unknown(name: str, cell: str) -> str:
     near = get_close_matches(name, sorted({*re.findall(r"\w+", cell), *_TYPES, *DIRECTIVES} - {name}), 1, 0.66)
     if near and len(name) > 2:
         return f"Did you mean {near[0]}?"
+    if is_type:
+        other = f"compile that cell with -n NAME, declare the type in NAME.pxd, and add: from NAME cimport {name}"
+        return f"Define {name} in the cell. For a type of another cell, {other}"
     return f"Define {name} in the cell, or pass it as a parameter: a cell cannot use the notebook's names."
 
 
@@ -127,7 +131,7 @@ _SLIPS: tuple[tuple[str, str], ...] = (
      "This is C. Use %%c_ufunc for it. In Cython, the line ends with a colon and the body is indented."),
     (rf"^\s*{_C_TYPE}[\s*]+\w+\s*\(.*\).*:\s*$", "A C function starts with cdef or cpdef: cdef double f(double x):"),
     (rf"^\s*{_C_TYPE}[\s*]+\w+\s*(?:=.*|,.*|\[.*)?;?\s*$", "A C variable is declared with cdef: cdef double y = 0"),
-    (r"^\s*print\s+[^(=]", "print is a function: print(x)"),
+    (r"^\s*print\s+[^(=]", "print is a function: print(x). Compile a cell in Python 2 with -2"),
     (r"&&|\|\|", "Write 'and' for &&, 'or' for ||."),
     (rf"\(\s*{_C_TYPE}\s*\**\s*\)\s*[\w(]", "Write a cast with angle brackets: <double>x"),
     (r"\+\+|--", "Write i += 1 for i++, i -= 1 for i--."),

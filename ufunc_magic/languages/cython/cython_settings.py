@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import itertools
+import os
 import re
 import sys
 import sysconfig
@@ -65,6 +67,8 @@ class Settings:
         Where headers of the user's and .pxd, .pxi files are looked for, besides the current folder.
     preload : tuple of str
         Modules to import before the compiled one is opened.
+    ignored : tuple of str
+        Options of Microsoft's compiler, which others take for files.
     """
 
     cplus: bool = False
@@ -76,6 +80,7 @@ class Settings:
     library_dirs: tuple[str, ...] = ()
     folders: tuple[Path, ...] = ()
     preload: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
 def read(source: str, *, options: Options | None = None, drawn: Mapping[str, str] = MappingProxyType({})) -> Settings:
@@ -109,6 +114,8 @@ def read(source: str, *, options: Options | None = None, drawn: Mapping[str, str
     # A header in the folder of a cimported .pxd is found, as with -I for that folder.
     header_folders = [Path(path).parent for path, text in drawn.items() if _HEADER.search(text)]
     places = dict.fromkeys([*folders, *_make_absolute(comments["include_dirs"]), *header_folders])
+    compiling = (*comments["extra_compile_args"], *options.compile_args)
+    linking = (*comments["extra_link_args"], *options.link_args)
     return Settings(
         cplus=bool(options.cplus or torch or comments["language"][:1] == ("c++",)),
         flags=(
@@ -116,12 +123,10 @@ def read(source: str, *, options: Options | None = None, drawn: Mapping[str, str
             *(torch.flags if torch else ()),
             *(f"-D{macro}" for macro in comments["define_macros"]),
             *(f"-U{macro}" for macro in comments["undef_macros"]),
-            *comments["extra_compile_args"],
-            *options.compile_args,
+            *itertools.filterfalse(_is_foreign, compiling),
         ),
         link=(
-            *comments["extra_link_args"],
-            *options.link_args,
+            *itertools.filterfalse(_is_foreign, linking),
             *(f"-Wl,-rpath,{place}" for place in _make_absolute(comments["runtime_library_dirs"])),
             *library_flags(libraries, library_dirs),
             *(torch.link if torch else ()),
@@ -132,7 +137,13 @@ def read(source: str, *, options: Options | None = None, drawn: Mapping[str, str
         library_dirs=library_dirs,
         folders=tuple(places),
         preload=("torch",) if torch else (),
+        ignored=tuple(dict.fromkeys(filter(_is_foreign, (*compiling, *linking)))),
     )
+
+
+def _is_foreign(word: str) -> bool:
+    """Whether a word is an option of Microsoft's compiler, ``/openmp`` or ``/std:c++17``, and this is none."""
+    return sys.platform != "win32" and word.startswith("/") and "/" not in word[1:] and not os.path.exists(word)
 
 
 def complete_options(options: Options, settings: Settings) -> Options:

@@ -330,9 +330,11 @@ def _write_unit(cell: _Cell, translated: Translated, planned: ModuleLoops) -> _U
         seed=cell.source,
     )
     simd = plan.math.functions
+    ignored = [f"ignored, because they are options of Microsoft's compiler: {' '.join(cell.settings.ignored)}"]
+    notes = (*plan.notes, *(ignored if cell.settings.ignored else ()))
     if planned.apart:
-        return _Unit(f"{c}\n{planned.real}\n", translation.text, flags, link, translation, simd, plan.notes)
-    return _Unit(translation.text, "", flags, link, translation, simd, plan.notes)
+        return _Unit(f"{c}\n{planned.real}\n", translation.text, flags, link, translation, simd, notes)
+    return _Unit(translation.text, "", flags, link, translation, simd, notes)
 
 
 # ------------------------------------------------------------------------------------ the compiler
