@@ -143,6 +143,7 @@ def build(
         doing("loading")
         with _timed(seconds, "load"):
             loaded = _load(cell, entry.library, place=place)
+            loaded.loaded.key = inputs.name(key) if inputs else ""
         if shortcuts.is_first(cell.object_code):
             loaded.loaded.complete = shortcuts.Portable(key, chosen.compile, cell, options)
         result = replace(
@@ -429,6 +430,7 @@ def report(
     line: Progress | None = None,
     without: Collection[str] = (),
     announced: set[str] | None = None,
+    stored: bool = False,
 ) -> Report:
     """Verify and time what was built.
 
@@ -445,6 +447,8 @@ def report(
         Functions to leave out, because the notebook did not bind them.
     announced : set of str
         The notices that this session has shown; new ones are added.
+    stored : bool
+        Show the table that an earlier process measured, if the cell was just opened from the cache.
 
     Returns
     -------
@@ -485,6 +489,7 @@ def report(
             compile_cython=_compile_cython,
             progress=shown,
             without=without,
+            stored=stored,
         )
     with Comfort("what the session is told once", notes):
         busy = result.pressure if result.pressure and _new_notices(["busy machine"], announced) else ""

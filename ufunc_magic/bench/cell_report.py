@@ -42,6 +42,7 @@ from .request import Arguments, Budget, Operands, Parameters, Progress, Request,
 from .rivals import CompileCython, load_forms, make_rivals, parse_rivals
 from .rounds import CLOCK, Call, Pace, measure
 from .samples import CORE_SIZE, convert_inputs, parse_sizes, shape_cores, shuffle_arrays
+from .stored_tables import StoredTable, recall_table, remember_table
 
 #: Seconds to measure what --fast-math gains.
 GAIN = 0.01
@@ -68,6 +69,7 @@ def report(
     compile_cython: CompileCython | None = None,
     progress: Progress | None = None,
     without: Collection[str] = (),
+    stored: bool = False,
 ) -> Report:
     """Verify and time the functions of ``build``; see `ufunc_magic.pipeline.report`.
 
@@ -87,11 +89,17 @@ def report(
             parse_sizes(options.sizes)
         _check_core_sizes(options.core, codes)
         cell = _Cell(build, options, names, loops, compile_cython, progress)
-        with Comfort("the timing", notes, passing=UfuncMagicError):
-            pressure = Pressure()
-            comparisons, more = cell.compare_all(codes)
-            notes += more
-            busy = pressure.describe()
+        if table := recall_table(build, options, without) if stored else None:
+            comparisons, busy = list(table.comparisons), table.pressure
+            notes += [table.mark, *table.notes]
+        else:
+            with Comfort("the timing", notes, passing=UfuncMagicError):
+                pressure = Pressure()
+                comparisons, more = cell.compare_all(codes)
+                notes += more
+                busy = pressure.describe()
+                if stored:
+                    remember_table(build, options, without, StoredTable(tuple(comparisons), tuple(more), busy))
     if options.verbose:
         steps = ", ".join(f"{step} {seconds * 1e3:.2f} ms" for step, seconds in build.seconds.items())
         notes += [f"steps: {steps}", f"command: {build.report_data.command}"]

@@ -84,9 +84,14 @@ def _remember(limit: Limits) -> None:
     store.default().remember(_fact(), [limit.moved, limit.measured])
 
 
+def identify_machine() -> str:
+    """The machine in the names of facts about speed: a cache folder on a shared disk serves several machines."""
+    return f"{describe_machine()} {_processor()} numpy {np.__version__}"
+
+
 def _fact() -> str:
-    """The name of the remembered limits: a cache folder on a shared disk serves several machines."""
-    return f"limits 6 {describe_machine()} {_processor()} numpy {np.__version__}"
+    """The name of the remembered limits."""
+    return f"limits 6 {identify_machine()}"
 
 
 @functools.cache

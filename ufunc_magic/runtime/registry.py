@@ -70,6 +70,8 @@ class LoadedObject:
         The object code's, with additions of this process, which are sent with it.
     complete : callable or None
         For code that suits only CPUs like this one: makes the portable object code.
+    key : str
+        What the cache finds its cell by, with the files that a compiler read; ``""`` if unknown.
     payload : tuple or None
         For its pickles: the key of the signature, the object code, the bytes.
     """
@@ -83,6 +85,7 @@ class LoadedObject:
     report_data: ReportData = field(default_factory=ReportData, repr=False)
     device: Mapping[str, Any] = field(init=False, repr=False)
     complete: Callable[[], ObjectCode] | None = field(default=None, repr=False)
+    key: str = field(default="", init=False, repr=False)
     payload: tuple[bytes, ObjectCode, bytes] | None = field(default=None, init=False, repr=False)
     _portable: ObjectCode = field(init=False, repr=False)
     _sent: ObjectCode = field(init=False, repr=False)

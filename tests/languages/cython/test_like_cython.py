@@ -211,6 +211,12 @@ def test_options_of_microsofts_compiler_are_no_files(option: str) -> None:
     assert ("-O2" in settings.flags, option in settings.flags) == (True, sys.platform == "win32")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the loader has no run path")
+def test_a_library_is_loaded_from_the_folder_that_it_was_linked_in() -> None:
+    options = Options(link_args=("-L/opt/gsl/lib", "-lgsl"))
+    assert "-Wl,-rpath,/opt/gsl/lib" in cython_settings.read("", options=options).link
+
+
 @pytest.mark.parametrize("colors", ["NoColor", "Linux"])
 def test_errors_are_colored_where_the_shell_is(
     colors: str, loaded: InteractiveShell, shared_cache: Path, monkeypatch: pytest.MonkeyPatch

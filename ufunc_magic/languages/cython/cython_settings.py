@@ -127,6 +127,7 @@ def read(source: str, *, options: Options | None = None, drawn: Mapping[str, str
         ),
         link=(
             *itertools.filterfalse(_is_foreign, linking),
+            *(f"-Wl,-rpath,{place}" for place in _make_absolute([w[2:] for w in linking if w[:2] == "-L" and w[2:]])),
             *(f"-Wl,-rpath,{place}" for place in _make_absolute(comments["runtime_library_dirs"])),
             *library_flags(libraries, library_dirs),
             *(torch.link if torch else ()),
