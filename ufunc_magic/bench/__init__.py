@@ -11,6 +11,7 @@ The results are a `Comparison` or a `Report` of ``render``.
 ``rounds``       the measuring step: the clock, calls in turns
 ``judging``      the judging step: rows with speed-ups and verdicts
 ``machine``      bandwidth, caches and load; ``loop_reports`` the compiler's reports on loops
+``stored_tables``  tables that an earlier process measured, kept in the cache
 ``samples``      arguments in a function's domain, sizes
 ``candidates``   makes candidates callable; ``rivals`` of a cell's function: Python, NumPy, Numba, numexpr, Cython
 """

@@ -12,6 +12,7 @@ exception clauses) is read from its symbol table, not guessed from the text.
 `python_headers`       the headers of every cell, compiled once
 `translate`            Cython's pipeline in this process, and its symbol table
 `cdef_variant`         each ``def`` of numbers once more as a ``cdef``, for its loop
+`cython_rewrites`      conditions without jumps, powers by C's ``pow``: changes of Cython's tree
 `cython_lowering`      Cython's analysed tree as the IR: functions and the module level
 `cython_statements`    its statements
 `cython_expressions`   its expressions
