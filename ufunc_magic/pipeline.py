@@ -403,6 +403,7 @@ def _load(cell: CompiledCell, library: Path | None, *, place: CellPlace) -> Comp
             opened = load(cell.object_code, library, place=place, report_data=cell.report_data)
             result = CompiledBuild(opened.loaded, opened.name, notes=opened.notes, first_line=opened.first_line)
             runtime.adopt(result)
+            runtime.share_classes(result)
     except LinkError as fault:
         from .compilers import read_linker  # only for a cell that fails
 

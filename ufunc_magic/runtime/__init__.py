@@ -5,7 +5,8 @@ once (`load`, `loaded`), with ``loader`` for libraries and modules; ``numpy_ufun
 narrowed silently), ``def_function`` (a def that stays one), ``records`` (structures), ``sized_calls`` (numbers that
 give sizes) and ``cffi_function`` are for the functions, ``bound_function`` for those that a language binds itself;
 ``pickling`` is pickles, `dumps` and `loads`;
-``named_module`` is a module as the notebook has it, ``openmp`` ends OpenMP's threads before a fork;
+``named_module`` is a module as the notebook has it, ``class_files`` lets other processes
+import a cell's classes, ``openmp`` ends OpenMP's threads before a fork;
 ``cell_names`` is what messages of running code call their cells; ``exception_codec`` and ``c_library`` are for code
 that runs. A ufunc carries its `UfuncLoops` (`loops_of`), which keep the `LoadedObject`; `origin_of` finds
 where a function comes from.  ``locks`` has the locks that keep threads from doing the same thing twice.

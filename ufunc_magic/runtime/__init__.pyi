@@ -2,6 +2,7 @@ from .bound_function import BoundFunction as BoundFunction
 from .c_library import flush_stdio as flush_stdio
 from .cell_names import current_place as current_place, set_place as set_place
 from .cffi_function import PlainFunction as PlainFunction
+from .class_files import share_classes as share_classes
 from .def_function import DefFunction as DefFunction, ufunc_of as ufunc_of
 from .exception_codec import make_exception as make_exception
 from .loader import (

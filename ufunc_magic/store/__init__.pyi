@@ -7,8 +7,10 @@ from .cache import (
     read_size as read_size,
 )
 from .manifest import (
+    MODULES as MODULES,
     Inputs as Inputs,
     creation_time as creation_time,
+    import_path as import_path,
     stamp as stamp,
     working_folder as working_folder,
 )

@@ -50,6 +50,16 @@ class Snapshot:
         return self._digests.setdefault(path, "")
 
 
+#: The folder in a cache's storage from which other processes import the modules of cells.
+MODULES = "modules"
+
+
+def import_path() -> tuple[str, ...]:
+    """``sys.path`` without the folders that this package has added."""
+    ours = os.path.join("storage", MODULES)
+    return tuple(path for path in sys.path if not path.endswith(ours))
+
+
 @dataclass(frozen=True)
 class Inputs:
     """The files of one object, as they were when its compiler read them.
@@ -89,7 +99,7 @@ class Inputs:
         """Whether a compiler would read the same now."""
         if self.folder and self.folder != working_folder():
             return False
-        if self.import_path and list(self.import_path) != sys.path:
+        if self.import_path and self.import_path != import_path():
             return False
         now = snapshot or Snapshot()
         for path, size, time, digest in self.files:

@@ -19,7 +19,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic as um
-from support import compile_in, run_cell
+from support import compile_in, run_cell, run_python
 from ufunc_magic.compilers.diagnostics import read_compiler
 from ufunc_magic.languages.cython import cython_settings
 from ufunc_magic.model import Options
@@ -225,3 +225,24 @@ def test_errors_are_colored_where_the_shell_is(
     with pytest.raises(um.OptionError) as caught:
         run_cell(loaded, "cython_ufunc", "", "-n numpy")
     assert any("\x1b" in line for line in caught.value._render_traceback_()) is (colors != "NoColor")
+
+
+CLASSES = """
+cdef class Box:
+    cdef public double side
+    def __init__(self, side):
+        self.side = side
+
+class Plain:
+    class Inner:
+        size = 3
+"""
+
+
+def test_classes_travel_to_processes_of_this_machine(shared_cache_folder: Path) -> None:
+    cell = compile_in(shared_cache_folder, CLASSES, language="cython")
+    classes = pickle.dumps([cell.Box, cell.Plain.Inner])
+    assert pickle.loads(classes) == [cell.Box, cell.Plain.Inner]
+    # As joblib and multiprocessing start theirs.
+    program = f"import sys; sys.path[:] = {sys.path!r}; import pickle; box, inner = pickle.loads({classes!r})"
+    assert run_python(f"{program}; print(box(2).side + inner.size)").stdout.split() == ["5.0"]

@@ -250,7 +250,7 @@ def _list_files_read(cell: _Cell, unit: _Unit, *, known: bool) -> FilesRead:
         libraries=tuple(filter(os.path.isfile, libraries)),
         absent=(*read.absent, *absent),
         folder=read.folder or store.working_folder() * bool(files or absent),
-        import_path=tuple(sys.path) if searches.candidates else (),
+        import_path=store.import_path() if searches.candidates else (),
         known=read.known and known,
     )
 
