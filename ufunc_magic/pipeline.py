@@ -143,7 +143,6 @@ def build(
         doing("loading")
         with _timed(seconds, "load"):
             loaded = _load(cell, entry.library, place=place)
-            loaded.loaded.key = inputs.name(key) if inputs else ""
         if shortcuts.is_first(cell.object_code):
             loaded.loaded.complete = shortcuts.Portable(key, chosen.compile, cell, options)
         result = replace(
@@ -203,6 +202,7 @@ def _remember_build(key: str, inputs: store.Inputs | None, result: Build) -> Non
     while len(BUILDS) >= MOST_BUILDS:
         BUILDS.pop(next(iter(tuple(BUILDS)), ""), None)  # other threads may remove it, too
     if inputs:
+        result.loaded.key = inputs.name(key)
         BUILDS[key] = inputs, result
 
 

@@ -25,7 +25,6 @@ shows the whole traceback.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
@@ -114,7 +113,7 @@ class UfuncMagicError(Exception):
         Whether what shows errors has bold and pale letters; a notebook sets it.
     """
 
-    is_colored: ClassVar[Callable[[], bool]] = staticmethod(lambda: "NO_COLOR" not in os.environ)
+    is_colored: ClassVar[Callable[[], bool]] = staticmethod(lambda: True)
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
         super().__init__(CellPlace().text(message))

@@ -52,6 +52,7 @@ def options_of(language: str) -> Table:
 def flags_of(table: Table) -> dict[str, tuple[Option, Any]]:
     """Flag as typed -> its row, and the value of a flag without a value of its own."""
     flags = {flag: (option, option.const) for option in table for flag in option.flags}
+    negated = {option.dest for option in table for flag in option.flags if flag.startswith("--no-")}
     # A default option can be turned off for one cell.
     return flags | {
         f"--no-{flag[2:]}": (option, getattr(Options(), option.dest))
@@ -59,7 +60,7 @@ def flags_of(table: Table) -> dict[str, tuple[Option, Any]]:
         if flag.startswith("--")
         and option in TABLE
         and option.action in ("flag", "optional")
-        and option.dest not in ("time", "guard")
+        and option.dest not in negated
     }
 
 

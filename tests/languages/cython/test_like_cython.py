@@ -180,8 +180,8 @@ HALVES = (
 
 
 def test_cdef_functions_are_bound_unless_the_user_wants_none(loaded: InteractiveShell, shared_cache: Path) -> None:
-    first = run_cell(loaded, "cython_ufunc", HALVES, "--time 0")
-    again = run_cell(loaded, "cython_ufunc", HALVES, "--time 0")
+    first = run_cell(loaded, "cython_ufunc", HALVES, "--time 10ms")
+    again = run_cell(loaded, "cython_ufunc", HALVES, "--time 10ms")
     notes = [sum("--no-cdef" in note for note in report.notes) for report in (first, again)]
     assert (notes, "half_1" in loaded.user_ns) == ([1, 0], True)
     run_cell(loaded, "cython_ufunc", HALVES, "-q --no-cdef")
@@ -223,7 +223,7 @@ def test_errors_are_colored_where_the_shell_is(
 ) -> None:
     monkeypatch.setattr(type(loaded), "colors", colors)
     with pytest.raises(um.OptionError) as caught:
-        run_cell(loaded, "cython_ufunc", "", "-n numpy")
+        run_cell(loaded, "cython_ufunc", "x = 1", "-n numpy")
     assert any("\x1b" in line for line in caught.value._render_traceback_()) is (colors != "NoColor")
 
 
