@@ -404,6 +404,7 @@ def _load(cell: CompiledCell, library: Path | None, *, place: CellPlace) -> Comp
             result = CompiledBuild(opened.loaded, opened.name, notes=opened.notes, first_line=opened.first_line)
             runtime.adopt(result)
             runtime.share_classes(result)
+            runtime.publish_module(result.loaded)
     except LinkError as fault:
         from .compilers import read_linker  # only for a cell that fails
 

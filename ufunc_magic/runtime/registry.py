@@ -403,7 +403,6 @@ def load(
         if opened.module is not None:
             public = _list_public(opened.module, functions)
             opened.functions = {n: f for n, f in public.items() if n not in opened.report_data.refused}
-            publish_module(opened)
         build = Build(opened, place.name, notes=tuple(notes), first_line=place.first_line)
         _loaded[_identity(object_code)] = build
         return build
