@@ -59,7 +59,7 @@ def measure(name: str, cell: str, rounds: int) -> dict[str, object]:
     # NVRTC alone knows no <math.h>: it is given ours, in the text's place.
     text = f'{nvrtc.prelude(cell)}#line 1 "In[3]"\n{cell}'
     folders = headers.folders(compiler) if headers.includes(cell) else []
-    ours = program._options(cell, "ptx", "compute_75", (), compiler)
+    ours = program._list_options(cell, "ptx", "compute_75", (), compiler)
     ways: dict[str, Callable[[], object]] = {
         "ours": lambda: nvrtc.compile(cell, name="In[3]"),
         "nvrtc": lambda: raw(text, PLAIN + folders, provided),

@@ -39,7 +39,7 @@ def numexpr_text(vector: ast.Module, *, name: str) -> tuple[str, tuple[str, ...]
         values: dict[str, ast.expr] = {}
         _assign(constants, values, functions)
         order = tuple(argument.arg for argument in functions[name].args.args)
-        text = ast.unparse(_inlined(functions[name], [ast.Name(one) for one in order], values, functions))
+        text = ast.unparse(_inline(functions[name], [ast.Name(one) for one in order], values, functions))
     except (_Unsaid, KeyError, RecursionError):
         return None
     return (text, order) if len(text) <= _LONGEST else None
@@ -63,7 +63,7 @@ def _assign(
     return None
 
 
-def _inlined(
+def _inline(
     function: ast.FunctionDef,
     arguments: Sequence[ast.expr],
     outer: Mapping[str, ast.expr],
@@ -90,7 +90,7 @@ class _Inline(ast.NodeTransformer):
             case ast.Attribute() if ast.unparse(node) in _CONSTANTS:
                 return ast.Constant(_CONSTANTS[ast.unparse(node)])
             case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in self.functions:
-                return _inlined(self.functions[name], [self.visit(arg) for arg in args], self.values, self.functions)
+                return _inline(self.functions[name], [self.visit(arg) for arg in args], self.values, self.functions)
             case ast.Call(func=ast.Attribute(attr=word), args=args, keywords=[]) if word in _NUMEXPR:
                 return ast.Call(ast.Name(word), [self.visit(arg) for arg in args], [])
             case ast.FloorDiv() | ast.Mod() | ast.Not():
@@ -133,7 +133,7 @@ def cython_text(python: ast.Module, *, name: str, letters: str, nin: int) -> str
             case ast.Assign(targets=[ast.Name(id=target)], value=value):
                 parts.append(f"cdef double {target} = {ast.unparse(value)}")
             case ast.FunctionDef() if not node.name.startswith("_"):
-                parts.append(_typed(node, letters if node.name == name else "", main=node.name == name))
+                parts.append(_name_type(node, letters if node.name == name else "", main=node.name == name))
             case _:
                 return None
     return "\n".join([*parts, ""])
@@ -152,7 +152,7 @@ class _Libc(ast.NodeTransformer):
         return ast.Name(_LIBC.get(node.attr, node.attr))
 
 
-def _typed(node: ast.FunctionDef, letters: str, *, main: bool) -> str:
+def _name_type(node: ast.FunctionDef, letters: str, *, main: bool) -> str:
     names = [argument.arg for argument in node.args.args]
     kinds = [_C_TYPES[letter] for letter in letters] or ["double"] * (len(names) + 1)
     parameters = ", ".join(f"{kind} {name}" for kind, name in zip(kinds, names, strict=False))

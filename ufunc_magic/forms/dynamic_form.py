@@ -65,14 +65,14 @@ class FormRequest:
 
 def write_forms(program: Program, requests: Sequence[FormRequest]) -> dict[str, PythonForm | NotPython]:
     """Write functions of a Cython cell as Python: name -> its forms, or why it has none."""
-    return {one.name: _form(program, one) for one in requests}
+    return {one.name: _write_form(program, one) for one in requests}
 
 
-def _form(program: Program, request: FormRequest) -> PythonForm | NotPython:
+def _write_form(program: Program, request: FormRequest) -> PythonForm | NotPython:
     notes: list[str] = []
     with Comfort(f"the Python form of {request.name}", notes):
         try:
-            return _texts(program, request)
+            return _write_texts(program, request)
         except Stop as fault:
             return NotPython(fault.reason, fault.row or request.line)
         except (RecursionError, MemoryError):
@@ -80,16 +80,18 @@ def _form(program: Program, request: FormRequest) -> PythonForm | NotPython:
     return NotPython("could not be written as Python", request.line, notes[0])
 
 
-def _texts(program: Program, request: FormRequest) -> PythonForm:
+def _write_texts(program: Program, request: FormRequest) -> PythonForm:
     function = _find(program, request)
     signature = request.signature
     if signature is not None:
-        signature = replace(signature, outputs=tuple(_placed(o, function) for o in signature.outputs))
-    stored = frozenset().union(*map(_written_by, program.statements))
+        signature = replace(signature, outputs=tuple(_place_output(o, function) for o in signature.outputs))
+    stored = frozenset().union(*map(_find_written, program.statements))
     scope = DynamicScope(program, stored=stored, lists=signature is not None and bool(signature.core))
-    main = scope.main = _main_routine(scope, function, signature)
-    written = _module(scope, main, signature)
-    source = _without_unused(plain_text(written.marks, divides=not request.inputs)) if written.marks else written.source
+    main = scope.main = _make_main_routine(scope, function, signature)
+    written = _write_module(scope, main, signature)
+    source = (
+        _drop_unused_imports(plain_text(written.marks, divides=not request.inputs)) if written.marks else written.source
+    )
     tree = ast.parse(source)
     compile(written.checked, "<python>", "exec")
     notes: list[str] = []
@@ -114,22 +116,24 @@ def _find(program: Program, request: FormRequest) -> FunctionIR:
     if not several:
         raise Stop(f"cannot be found in the cell under the name `{request.name}`", request.line)
     chosen = [f for f in several if dict(f.chosen) == dict(request.fused)]
-    return min(chosen, key=lambda f: abs(f.at.line - request.line)) if chosen else max(several, key=_width)
+    return (
+        min(chosen, key=lambda f: abs(f.at.line - request.line)) if chosen else max(several, key=_rank_specialization)
+    )
 
 
-def _width(function: FunctionIR) -> list[tuple[bool, bool, int]]:
+def _rank_specialization(function: FunctionIR) -> list[tuple[bool, bool, int]]:
     """Which specialisation stands for a function where none is asked for: that of the widest real type."""
     types = [symbol.type.element for symbol in function.parameters]
     return [(t.kind == "f", t.kind == "c", t.bits) for t in types]
 
 
-def _placed(operand: Operand, function: FunctionIR) -> Operand:
+def _place_output(operand: Operand, function: FunctionIR) -> Operand:
     """An output of a ctuple, which a signature places behind the parameters, as C's results."""
     behind = operand.index - len(function.parameters)
     return operand if behind < 0 else replace(operand, index=-1 - behind)
 
 
-def _main_routine(scope: DynamicScope, function: FunctionIR, signature: Signature | None) -> Routine:
+def _make_main_routine(scope: DynamicScope, function: FunctionIR, signature: Signature | None) -> Routine:
     operands = {o.index: o for o in (*signature.inputs, *signature.outputs)} if signature is not None else {}
     parameters: list[RoutineParameter] = []
     for position, symbol in enumerate(function.parameters):
@@ -151,36 +155,36 @@ def _main_routine(scope: DynamicScope, function: FunctionIR, signature: Signatur
 # -- modules ------------------------------------------------------------------------------------
 
 
-def _module(scope: DynamicScope, main: Routine, signature: Signature | None) -> Texts:
+def _write_module(scope: DynamicScope, main: Routine, signature: Signature | None) -> Texts:
     """The texts: imports, helpers, the module's variables, the functions it calls, itself."""
-    functions = {main.function: _function(scope, main, signature)}
+    functions = {main.function: _write_function(scope, main, signature)}
     statements: dict[int, Lines] = {}
     while True:
         missing = [routine for key, routine in scope.routines.items() if key not in functions]
         waiting = [
             at
             for at, node in enumerate(scope.program.statements)
-            if at not in statements and _written_by(node) & scope.names
+            if at not in statements and _find_written(node) & scope.names
         ]
         if not missing and not waiting:
             break
-        functions |= {routine.function: _function(scope, routine, None) for routine in missing}
+        functions |= {routine.function: _write_function(scope, routine, None) for routine in missing}
         for at in waiting:
             body = DynamicWriter(scope, main, results=lambda *values: [v.node for v in values])
             body.variables = {}
             statements[at] = body.statements([scope.program.statements[at]])
     imports = [ast.parse(text).body[0] for text in sorted(set(scope.imported.values()))]
     constants = [line for line, _ in scope.constants.values()]
-    head = [*_zeros(scope), *(line for at in sorted(statements) for line in statements[at])]
+    head = [*_write_zeros(scope), *(line for at in sorted(statements) for line in statements[at])]
     order = sorted(functions, key=lambda function: function.at.start)
     blocks: list[Lines] = [[functions[function]] for function in order]
     names = {node.id for line in head for node in ast.walk(line) if isinstance(node, ast.Name)}
     late = bool(names & {function.name for function in functions.values()})
     body_blocks = [constants, *blocks, head] if late else [[*constants, *head], *blocks]
-    return Texts(*map(_without_unused, texts([imports, *body_blocks], _HELPERS)))
+    return Texts(*map(_drop_unused_imports, texts([imports, *body_blocks], _HELPERS)))
 
 
-def _zeros(scope: DynamicScope) -> Lines:
+def _write_zeros(scope: DynamicScope) -> Lines:
     """First values of the C variables of the module level that no statement gives one as a whole."""
     stored = {
         node.place.symbol
@@ -192,7 +196,7 @@ def _zeros(scope: DynamicScope) -> Lines:
     return [assign(s.name, zero(s.type)) for s in used if s.type.arithmetic or s.type.length is not None]
 
 
-def _without_unused(text: str) -> str:
+def _drop_unused_imports(text: str) -> str:
     """A text without the imports of modules under names that it does not use."""
     for word in ("math", "cmath"):
         if f"python_{word}." not in text:
@@ -200,28 +204,28 @@ def _without_unused(text: str) -> str:
     return text
 
 
-def _written_by(node: Statement) -> set[Symbol]:
+def _find_written(node: Statement) -> set[Symbol]:
     """The variables of the module level that a statement gives a value or a part of one."""
     symbols: set[Symbol | None] = set()
     for inner in walk(node):
         match inner:
             case ir.Assignment(place=place):
-                symbols.add(_first_symbol(place))
+                symbols.add(_find_first_symbol(place))
             case ir.Unpack(targets=targets):
-                symbols |= {_first_symbol(target) for target in targets}
+                symbols |= {_find_first_symbol(target) for target in targets}
             case ir.DynamicStatement(writes=writes):
                 symbols |= writes
     return {symbol for symbol in symbols if symbol is not None}
 
 
-def _first_symbol(place: Node) -> Symbol | None:
+def _find_first_symbol(place: Node) -> Symbol | None:
     return next((node.symbol for node in walk(place) if isinstance(node, ir.Name)), None)
 
 
 # -- functions ----------------------------------------------------------------------------------
 
 
-def _function(scope: DynamicScope, routine: Routine, signature: Signature | None) -> ast.FunctionDef:
+def _write_function(scope: DynamicScope, routine: Routine, signature: Signature | None) -> ast.FunctionDef:
     function = routine.function
     operands = {o.index: o for o in (*signature.inputs, *signature.outputs) if o.index >= 0} if signature else {}
     outputs = [o for o in (signature.outputs if signature else ()) if o.index >= 0]

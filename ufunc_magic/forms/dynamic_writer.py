@@ -80,7 +80,7 @@ class DynamicWriter(PythonWriter):
         for symbol in symbols:
             if symbol.storage == "local" and symbol not in self.variables:
                 if symbol.type.integral and symbol not in items:
-                    self._declared(symbol)
+                    self._add_variable(symbol)
                 else:
                     self.declare(symbol, symbol.type)
 
@@ -92,14 +92,14 @@ class DynamicWriter(PythonWriter):
         if t.kind == "o":
             return replace(self.settle(e), type=OBJECT, low=None, high=None)
         if e.type.kind == "o":
-            return self._from_object(e, t)
+            return self._convert_object(e, t)
         if t.arithmetic and e.type.arithmetic:
             return super().convert(e, t, node=node, final=final)
         if t.arithmetic or e.type.arithmetic:
             raise self.stop("uses an array where a number is expected", node)
         return replace(e, type=t)
 
-    def _from_object(self, e: Expr, t: CType) -> Expr:
+    def _convert_object(self, e: Expr, t: CType) -> Expr:
         match t.kind:
             case "b":
                 return Expr(call("bool", e), t, truth=True)
@@ -111,13 +111,13 @@ class DynamicWriter(PythonWriter):
                 return Expr(marked("as_complex", e), t)
         return replace(e, type=t)
 
-    def _constant(self, node: ir.Constant) -> Expr:
+    def _write_constant(self, node: ir.Constant) -> Expr:
         if node.spelling in ("True", "False"):
             whole = int(node.value.real)
             return Expr(ast.Constant(bool(whole)), node.type, low=whole, high=whole, truth=True, value=whole)
         if node.type.kind == "o" and isinstance(node.value, int):
             return constant(node.value, OBJECT, node.spelling)
-        return super()._constant(node)
+        return super()._write_constant(node)
 
     def _convert(self, node: ir.Convert) -> Expr:
         inner = self.value(node.value)
@@ -134,23 +134,23 @@ class DynamicWriter(PythonWriter):
     def initial(self, node: Expression, t: CType, *, frozen: bool = False) -> Expr:
         return self.value(node)
 
-    def _braced(self, node: ir.Aggregate, *, frozen: bool = False) -> Expr:
+    def _write_braced(self, node: ir.Aggregate, *, frozen: bool = False) -> Expr:
         if node.type.kind != "t":
-            return super()._braced(node, frozen=frozen)
+            return super()._write_braced(node, frozen=frozen)
         return Expr(ast.Tuple([self.settled(item).node for item in node.items]), node.type)
 
-    def _outside(self, symbol: Symbol, node: Node) -> Expr:
+    def _write_outside(self, symbol: Symbol, node: Node) -> Expr:
         if symbol.name in self.scope.program.imports:
-            return self._imported(symbol)
+            return self._write_imported(symbol)
         if symbol.storage == "constant":
-            return super()._outside(symbol, node)
+            return super()._write_outside(symbol, node)
         known = symbol in self.scope.stored or symbol.type.arithmetic or symbol.type.length is not None
         if symbol.storage != "global" or not known:
             raise self.stop(f"uses `{symbol.name}`, which is not a function or variable of the cell", node)
         self.scope.names.add(symbol)
         return Expr(ast.Name(symbol.name), symbol.type, truth=symbol.type.kind == "b")
 
-    def _imported(self, symbol: Symbol) -> Expr:
+    def _write_imported(self, symbol: Symbol) -> Expr:
         """What the cell imported from Python must stay Python's; ``math`` in the checked text is C's."""
         statement = self.scope.program.imports[symbol.name]
         self.scope.imported[symbol.name] = statement
@@ -161,29 +161,29 @@ class DynamicWriter(PythonWriter):
             return Expr(marked("module", ast.Name(symbol.name), ast.Name(spelled)), OBJECT)
         return Expr(ast.Name(symbol.name), OBJECT)
 
-    def _name(self, node: ir.Name) -> Expr:
+    def _write_name(self, node: ir.Name) -> Expr:
         variable = self.variables.get(node.symbol)
         if variable is not None and variable.cell:
             raise self.stop(f"uses the pointer `{node.symbol.name}`", node)
-        return super()._name(node)
+        return super()._write_name(node)
 
     # -- operators ----------------------------------------------------------------------------------
 
-    def _binary(self, node: ir.Binary) -> Expr:
+    def _write_binary(self, node: ir.Binary) -> Expr:
         if node.op == "**":
-            return self._power(node)
+            return self._write_power(node)
         if node.op == "//" or (node.python and node.op in ("/", "%")):
-            return self._divided(node)
+            return self._write_division(node)
         if node.op == "%" and node.type.kind == "f":
             row = math_function("fmod")
             assert row is not None
             return self.library(*row, [self.operand(node.left), self.operand(node.right)], node)
-        e = super()._binary(node)
+        e = super()._write_binary(node)
         if node.overflow_raises and e.loose:
             return Expr(marked("as_int", e, e.type.low, e.type.high), e.type)
         return e
 
-    def _divided(self, node: ir.Binary) -> Expr:
+    def _write_division(self, node: ir.Binary) -> Expr:
         t, op = node.type, node.op
         if t.integral:
             left, right = (self.to_integer(self.settled(side), t) for side in (node.left, node.right))
@@ -196,7 +196,7 @@ class DynamicWriter(PythonWriter):
         word = "modulo" if op == "%" else "floor" if node.python else "floor_c"
         return rounded(Expr(marked(word, left, right), t))
 
-    def _power(self, node: ir.Binary) -> Expr:
+    def _write_power(self, node: ir.Binary) -> Expr:
         t = node.type
         if t.integral:
             left, right = self.settled(node.left), self.settled(node.right)
@@ -211,43 +211,43 @@ class DynamicWriter(PythonWriter):
             left = Expr(call("float", left), DOUBLE)  # Python's integers would grow without end
         return rounded(Expr(marked("power" if node.python else "pow", left, right), t))
 
-    def _logical(self, node: ir.Logical) -> Expr:
+    def _write_logical(self, node: ir.Logical) -> Expr:
         """``a < b < c`` as it is written."""
-        e = super()._logical(node)
+        e = super()._write_logical(node)
         match node.left, node.right, e.node:
             case (
                 ir.Binary() | ir.Logical() as left,
                 ir.Binary(compares=True) as right,
                 ast.BoolOp(op=ast.And(), values=[ast.Compare() as first, ast.Compare() as second]),
-            ) if _end_of(left) is bare(right.left) and ast.dump(first.comparators[-1]) == ast.dump(second.left):
+            ) if _find_end(left) is bare(right.left) and ast.dump(first.comparators[-1]) == ast.dump(second.left):
                 ops, items = [*first.ops, *second.ops], [*first.comparators, *second.comparators]
                 return replace(e, node=ast.Compare(first.left, ops, items))
         return e
 
-    def _conditional(self, node: ir.Conditional) -> Expr:
+    def _write_conditional(self, node: ir.Conditional) -> Expr:
         if node.type.arithmetic:
-            return super()._conditional(node)
+            return super()._write_conditional(node)
         test = self.condition(node.test)
         left, right = (self.convert(self.value(side), node.type) for side in (node.yes, node.no))
         return Expr(ast.IfExp(test.node, left.node, right.node), node.type)
 
     def condition(self, node: Expression) -> Expr:
-        e = self._truth(node)
+        e = self._find_truth(node)
         return e if e is not None else super().condition(node)
 
-    def _truth(self, node: Expression) -> Expr | None:
+    def _find_truth(self, node: Expression) -> Expr | None:
         """The truth of an object or an array, which Python asks as Cython does."""
         while isinstance(node, ir.Convert) and not node.explicit and node.type.kind == "b":
             node = node.value
         return self.settled(node) if node.type.kind in "ot" else None
 
-    def _dynamic(self, node: ir.Dynamic) -> Expr:
+    def _write_dynamic(self, node: ir.Dynamic) -> Expr:
         values = [self.settled(operand) for operand in node.operands]
         for operand, value in zip(node.operands, values, strict=True):
             if value.type.kind in "?V":
                 self.scope.check_type(value.type, operand)
         if any(self.in_lists(value.type) for value in values):
-            return self._of_lists(node, values)
+            return self._write_over_lists(node, values)
         name = node.template.partition("(")[0]
         if name in self.scope.program.functions:  # as a value, or with keywords
             self.scope.request(self.scope.routine(ir.FunctionCall(OBJECT, name, (), at=node.at), 0))
@@ -257,7 +257,7 @@ class DynamicWriter(PythonWriter):
         """Whether an array is a list here: those of ufuncs with core dimensions, and C arrays."""
         return t.kind == "a" and (self.scope.lists or t.length is not None)
 
-    def _of_lists(self, node: ir.Dynamic, values: Sequence[Expr]) -> Expr:
+    def _write_over_lists(self, node: ir.Dynamic, values: Sequence[Expr]) -> Expr:
         """A part of a list, or what Python itself does to one."""
         text = node.template
         if not text.startswith("{}["):
@@ -275,21 +275,21 @@ class DynamicWriter(PythonWriter):
             raise self.stop(f"takes a slice that lists do not support: `{self.brief(node)}`", node)
         return Expr(python("{}" + "".join(f"[{part}]" for part in parts), base, *indices), node.type)
 
-    def _length(self, node: ir.Length) -> Expr:
+    def _write_length(self, node: ir.Length) -> Expr:
         base = self.value(node.base)
         if self.in_lists(base.type):
             return Expr(length(base.text, node.axis), INDEX, low=0, high=_MOST)
         return Expr(python("{}.shape[{}]", base, node.axis), INDEX, low=0, high=_MOST)
 
-    def _element(self, node: ir.Element) -> Expr:
+    def _write_element(self, node: ir.Element) -> Expr:
         """``m[i, j]`` of an array of NumPy's, ``m[i][j]`` of a list."""
         indices, base = [node.index], node.base
         while isinstance(base, ir.Element) and base.type.kind == "a":
             indices.insert(0, base.index)
             base = base.base
-        e = None if self._pointed(base) is not None else self.value(base)
+        e = None if self._find_pointed(base) is not None else self.value(base)
         if len(indices) == 1 or e is None or self.in_lists(e.type) or e.type.kind != "a":
-            return super()._element(node)
+            return super()._write_element(node)
         parts = [index if index.loose else self.settle(index) for index in map(self.value, indices)]
         subscript = ast.Subscript(e.node, ast.Tuple([part.node for part in parts]))
         return Expr(subscript, node.type, truth=node.type.kind == "b")
@@ -302,14 +302,14 @@ class DynamicWriter(PythonWriter):
                 return self.variables[symbol].expression
             case ir.Name(symbol=symbol) if symbol.storage == "global":
                 self.globals.append(symbol.name)
-                return self._outside(symbol, node)
+                return self._write_outside(symbol, node)
             case ir.Dynamic():
-                return self._dynamic(node)
+                return self._write_dynamic(node)
         return super().place(node)
 
     # -- calls --------------------------------------------------------------------------------------
 
-    def _own_call(self, node: ir.FunctionCall) -> tuple[Expr, list[Expr]]:
+    def _write_own_call(self, node: ir.FunctionCall) -> tuple[Expr, list[Expr]]:
         routine = self.scope.routine(node, len(node.arguments))
         if routine.main and not routine.plain:
             raise self.stop(f"calls itself (`{node.name}`) with pointers", node)
@@ -325,7 +325,7 @@ class DynamicWriter(PythonWriter):
     def _check_pointer(self, argument: Expression) -> None:
         self.value(argument)
 
-    def _library(self, name: str, arguments: Sequence[Expression], node: ir.FunctionCall) -> Expr:
+    def _write_library(self, name: str, arguments: Sequence[Expression], node: ir.FunctionCall) -> Expr:
         if node.through is not None:
             raise self.stop(f"calls `.{node.name}`", node)
         if name in ("PyInt_AsLong", "import_array", "_import_array"):
@@ -333,33 +333,33 @@ class DynamicWriter(PythonWriter):
         short = name.removeprefix("__builtin_").removeprefix("std::")
         if math_function(name) is None and short not in ("min", "max", "clamp", "nan", "nanf"):
             raise self.stop(f"calls `{short}`, which comes from C", node)
-        return super()._library(name, arguments, node)
+        return super()._write_library(name, arguments, node)
 
     # -- statements ---------------------------------------------------------------------------------
 
-    def _local(self, node: ir.Declare) -> Lines:
+    def _write_local(self, node: ir.Declare) -> Lines:
         t = node.symbol.type
-        variable = self.variables.get(node.symbol) or self._declared(node.symbol)
+        variable = self.variables.get(node.symbol) or self._add_variable(node.symbol)
         if t.kind == "a" and t.length is not None:
             return [assign(variable.name, zero(t))]
         return []
 
-    def _raise(self, node: ir.Raise) -> Lines:
+    def _write_raise(self, node: ir.Raise) -> Lines:
         if node.message is None:
             return [ast.Raise(ast.Name(node.exception))]
         return [ast.Raise(call(node.exception, *([ast.Constant(node.message)] if node.message else [])))]
 
-    def _parallel(self, node: ir.ParallelAssignment) -> Lines:
+    def _write_parallel(self, node: ir.ParallelAssignment) -> Lines:
         places = [self.place(a.place) for a in node.assignments]
         pairs = zip(node.assignments, places, strict=True)
         values = [self.convert(self.value(a.value), p.type, node=a.value) for a, p in pairs]
         return [assign(ast.Tuple([p.node for p in places]), ast.Tuple([v.node for v in values]))]
 
-    def _unpack(self, node: ir.Unpack) -> Lines:
+    def _write_unpack(self, node: ir.Unpack) -> Lines:
         places = [self.place(target).node for target in node.targets]
         return [assign(ast.Tuple(places), self.settled(node.value))]
 
-    def _dynamic_statement(self, node: ir.DynamicStatement) -> Lines:
+    def _write_dynamic_statement(self, node: ir.DynamicStatement) -> Lines:
         values = [self.settled(operand) for operand in node.operands]
         if values and self.in_lists(values[0].type) and node.template.endswith("= {}"):
             return self._fill(node, values)
@@ -379,54 +379,54 @@ class DynamicWriter(PythonWriter):
             return [assign(part, python("[{}] * len({})", item, part))]
         return [assign(part, item)]
 
-    def _for_each(self, node: ir.ForEach) -> Lines:
+    def _write_for_each(self, node: ir.ForEach) -> Lines:
         iterable = self.settled(node.iterable)
         if node.iterable.type.kind in "?":
             self.scope.check_type(node.iterable.type, node.iterable)
         places = [self.place(target).node for target in node.targets]
         target = places[0] if len(places) == 1 else ast.Tuple(places)
-        lines = self._looped([], lambda: self._suite(node.body))
-        return [ast.For(target, iterable.node, lines, self._otherwise(node))]
+        lines = self._write_in_loop([], lambda: self._write_suite(node.body))
+        return [ast.For(target, iterable.node, lines, self._write_otherwise(node))]
 
-    def _otherwise(self, node: ir.ForEach | ir.While | ir.CountedFor) -> Lines:
-        return self._suite(node.otherwise) if node.otherwise is not None else []
+    def _write_otherwise(self, node: ir.ForEach | ir.While | ir.CountedFor) -> Lines:
+        return self._write_suite(node.otherwise) if node.otherwise is not None else []
 
-    def _while(self, node: ir.While) -> Lines:
-        *before, loop = super()._while(node)
-        loop.orelse = self._otherwise(node)  # type: ignore[attr-defined]
+    def _write_while(self, node: ir.While) -> Lines:
+        *before, loop = super()._write_while(node)
+        loop.orelse = self._write_otherwise(node)  # type: ignore[attr-defined]
         return [*before, loop]
 
-    def _counted(self, node: ir.CountedFor) -> Lines:
-        *before, loop = super()._counted(node)
-        loop.orelse = self._otherwise(node)  # type: ignore[attr-defined]
+    def _write_counted(self, node: ir.CountedFor) -> Lines:
+        *before, loop = super()._write_counted(node)
+        loop.orelse = self._write_otherwise(node)  # type: ignore[attr-defined]
         return [*before, loop]
 
     _EXPRESSIONS: ClassVar[dict[type[Node], Callable[..., Expr]]] = {
         **ExpressionWriter._EXPRESSIONS,
-        ir.Aggregate: _braced,
-        ir.Binary: _binary,
-        ir.Conditional: _conditional,
-        ir.Constant: _constant,
+        ir.Aggregate: _write_braced,
+        ir.Binary: _write_binary,
+        ir.Conditional: _write_conditional,
+        ir.Constant: _write_constant,
         ir.Convert: _convert,
-        ir.Dynamic: _dynamic,
-        ir.Element: _element,
-        ir.Length: _length,
-        ir.Logical: _logical,
-        ir.Name: _name,
+        ir.Dynamic: _write_dynamic,
+        ir.Element: _write_element,
+        ir.Length: _write_length,
+        ir.Logical: _write_logical,
+        ir.Name: _write_name,
     }
     _STATEMENTS: ClassVar[dict[type[Node], Callable[..., Lines]]] = {
         **PythonWriter._STATEMENTS,
-        ir.CountedFor: _counted,
-        ir.DynamicStatement: _dynamic_statement,
-        ir.ForEach: _for_each,
-        ir.ParallelAssignment: _parallel,
-        ir.Raise: _raise,
-        ir.Unpack: _unpack,
-        ir.While: _while,
+        ir.CountedFor: _write_counted,
+        ir.DynamicStatement: _write_dynamic_statement,
+        ir.ForEach: _write_for_each,
+        ir.ParallelAssignment: _write_parallel,
+        ir.Raise: _write_raise,
+        ir.Unpack: _write_unpack,
+        ir.While: _write_while,
     }
 
 
-def _end_of(comparison: ir.Binary | ir.Logical) -> Expression | None:
+def _find_end(comparison: ir.Binary | ir.Logical) -> Expression | None:
     """The last operand of ``a < b``, or of ``a < b < c``."""
     while isinstance(comparison, ir.Logical):
         last = comparison.right

@@ -80,7 +80,7 @@ class ExpressionWriter(Operators):
         return self.stop(f"uses `{self.brief(node)}`, which has no Python form", node)
 
     @contextmanager
-    def _inside(self) -> Iterator[None]:
+    def _enter_expression(self) -> Iterator[None]:
         """What is not always evaluated: no statement may come before it."""
         around, self.before = self.before, None
         try:
@@ -88,12 +88,12 @@ class ExpressionWriter(Operators):
         finally:
             self.before = around
 
-    def _opaque(self, node: ir.OpaqueExpression) -> Expr:
+    def _write_opaque(self, node: ir.OpaqueExpression) -> Expr:
         raise self.stop(node.reason, node)
 
     # -- constants and names ----------------------------------------------------------------------
 
-    def _constant(self, node: ir.Constant) -> Expr:
+    def _write_constant(self, node: ir.Constant) -> Expr:
         t, value, text = node.type, node.value, node.spelling
         if t.kind == "a":
             name = text or "NULL"
@@ -115,19 +115,19 @@ class ExpressionWriter(Operators):
             return Expr(number(value), COMPLEX if t.bits != 64 else t)
         return rounded(Expr(number(value), t, value=value))
 
-    def _string(self, node: ir.StringLiteral) -> Expr:
+    def _write_string(self, node: ir.StringLiteral) -> Expr:
         raise self.refused(node)
 
-    def _name(self, node: ir.Name) -> Expr:
+    def _write_name(self, node: ir.Name) -> Expr:
         symbol = node.symbol
         variable = self.variables.get(symbol)
         if variable is None:
-            return self._outside(symbol, node)
+            return self._write_outside(symbol, node)
         if variable.cell:
             raise self.stop(f"uses the pointer `{symbol.name}` itself", node)
         return variable.expression
 
-    def _outside(self, symbol: Symbol, node: Node) -> Expr:
+    def _write_outside(self, symbol: Symbol, node: Node) -> Expr:
         """A variable of file scope, or a static one: its value as a constant of the module."""
         if symbol in self.scope.constants:
             return self.scope.constants[symbol][1]
@@ -142,7 +142,7 @@ class ExpressionWriter(Operators):
         self.scope.check_type(symbol.type, symbol)
         if symbol.type.kind == "a" and symbol.type.length is None:
             raise self.stop(f"uses the pointer `{symbol.name}`", symbol)  # type: ignore[arg-type]
-        with self._inside():
+        with self._enter_expression():
             e = self.settle(self.initial(symbol.initial, symbol.type, frozen=True))
         whole = integer(symbol.initial) if symbol.type.integral else None
         name = ast.Name(self.scope.name_constant(symbol.name))
@@ -163,7 +163,7 @@ class ExpressionWriter(Operators):
         if t.kind in "?V":
             self.scope.check_type(t, node)
         if t.kind == "c" and isinstance(node.value, ir.Aggregate):
-            return self._braced(node.value)
+            return self._write_braced(node.value)
         e = self.operand(node.value) if t.kind == "c" else self.value(node.value)
         if not node.explicit and t.kind in "iu" and e.type.integral:
             return replace(self.settle(e), type=t) if e.logical or e.truth else self.modular(e, t)
@@ -177,7 +177,7 @@ class ExpressionWriter(Operators):
             node = node.value
         return self.value(node)
 
-    def _binary(self, node: ir.Binary) -> Expr:
+    def _write_binary(self, node: ir.Binary) -> Expr:
         for side in (node.left, node.right):
             if side.type.kind == "a":
                 self.value(side)
@@ -195,15 +195,15 @@ class ExpressionWriter(Operators):
             raise self.stop(f"asks whether `{self.brief(node)}` is null", node)
         return e if e.logical else tested(self.settle(e))
 
-    def _logical(self, node: ir.Logical) -> Expr:
+    def _write_logical(self, node: ir.Logical) -> Expr:
         left = self.condition(node.left)
-        with self._inside():
+        with self._enter_expression():
             right = self.condition(node.right)
         both = left.truth and right.truth
         written = operation("and" if node.op == "&&" else "or", left, right)
         return Expr(written, node.type, low=0, high=1, truth=both, logical=not both)
 
-    def _unary(self, node: ir.Unary) -> Expr:
+    def _write_unary(self, node: ir.Unary) -> Expr:
         if node.op == "!":
             return Expr(negation(self.condition(node.operand)), node.type, low=0, high=1, truth=True)
         e = self.value(node.operand)
@@ -211,9 +211,9 @@ class ExpressionWriter(Operators):
             raise self.stop(f"contains `{self.brief(node)}`, which has no Python form", node)
         return self.negative(e) if node.op == "-" else self.flipped(e)
 
-    def _conditional(self, node: ir.Conditional) -> Expr:
+    def _write_conditional(self, node: ir.Conditional) -> Expr:
         test = self.condition(node.test)
-        with self._inside():
+        with self._enter_expression():
             left, right = self.value(node.yes), self.value(node.no)
         if not node.type.arithmetic:
             raise self.stop(f"contains `{self.brief(node)}`, which has no Python form", node)
@@ -237,15 +237,15 @@ class ExpressionWriter(Operators):
                 raise self.stop(node.reason, node)
         raise self.stop(f"assigns to `{self.brief(node)}`", node)
 
-    def _pointed(self, node: Expression) -> Expr | None:
+    def _find_pointed(self, node: Expression) -> Expr | None:
         """The one value that the pointer ``node`` points to, which Python holds under its name."""
         variable = self.variables.get(node.symbol) if isinstance(node, ir.Name) else None
         return replace(variable.expression, truth=False) if variable is not None and variable.cell else None
 
-    def _element(self, node: ir.Element) -> Expr:
+    def _write_element(self, node: ir.Element) -> Expr:
         base, subscript = node.base, node.index
         star = subscript.at == NOWHERE
-        if (one := self._pointed(base)) is not None:
+        if (one := self._find_pointed(base)) is not None:
             if integer(subscript) != 0:
                 name = self.brief(base)
                 raise self.stop(f"uses `{self.brief(node)}`, but `{name}` is a single number", node)
@@ -260,20 +260,20 @@ class ExpressionWriter(Operators):
         index = index if index.loose else self.settle(index)
         return Expr(python("{}[{}]", e, index), e.type.of, truth=e.type.of.kind == "b")
 
-    def _field(self, node: ir.Field) -> Expr:
+    def _write_field(self, node: ir.Field) -> Expr:
         e = self.value(node.base)
         if e.type.kind != "c" or node.name not in ("real", "imag"):
             raise self.stop(f"uses `{self.brief(node)}`", node)
         return Expr(ast.Attribute(e.node, node.name), replace(node.type, kind="f"))
 
-    def _address(self, node: ir.AddressOf) -> Expr:
+    def _write_address(self, node: ir.AddressOf) -> Expr:
         raise self.stop(f"takes an address: `{self.brief(node)}`", node)
 
     def address(self, node: Expression) -> Expr:
         """The place whose address an argument is."""
         if isinstance(node, ir.AddressOf):
             return self.place(node.place)
-        if (one := self._pointed(node)) is not None:
+        if (one := self._find_pointed(node)) is not None:
             return one
         e = self.value(node)
         if e.type.kind != "a" or e.type.of is None:
@@ -288,25 +288,25 @@ class ExpressionWriter(Operators):
             case ir.Comma(first=first, second=second):
                 return self.effect(first) + self.effect(second)
             case ir.Assignment():
-                return [self.store(*self._change(node), node)]
+                return [self.store(*self._write_change(node), node)]
             case ir.FunctionCall():
-                return self._call_statement(node)
+                return self._write_call_statement(node)
             case ir.Convert(explicit=True, type=t, value=inner) if t.kind == "v":
                 return [] if isinstance(inner, ir.Name) else self.effect(inner)
             case ir.Name() | ir.Constant():
                 return []
         return [ast.Expr(self.value(node).node)]
 
-    def _comma(self, node: ir.Comma) -> Expr:
+    def _write_comma(self, node: ir.Comma) -> Expr:
         if self.before is None:
             raise self.stop("uses the comma operator inside a condition", node)
         self.before += self.effect(node.first)
         return self.value(node.second)
 
-    def _change(self, node: ir.Assignment) -> tuple[Expr, Expr]:
+    def _write_change(self, node: ir.Assignment) -> tuple[Expr, Expr]:
         """The place that an assignment changes, and what it becomes."""
         target = self.place(node.place)
-        op, amount = _moved(node.value)
+        op, amount = _find_move(node.value)
         if op is not None and any(isinstance(n, ast.NamedExpr) for n in walk_python(target.node)):
             # It would be written twice.
             raise self.stop(f"changes a subscript with a side effect: `{self.brief(node)}`", node)
@@ -317,21 +317,21 @@ class ExpressionWriter(Operators):
             value = replace(value, low=target.low, high=target.high)  # a counter keeps its range
         return target, value
 
-    def _current_value(self, node: ir.Current) -> Expr:
+    def _write_current_value(self, node: ir.Current) -> Expr:
         return self._current[-1]
 
-    def _assignment(self, node: ir.Assignment) -> Expr:
-        target, value = self._change(node)
-        if _moved(node.value)[1] != 1 and self.before is not None and not node.postfix:
+    def _write_assignment(self, node: ir.Assignment) -> Expr:
+        target, value = self._write_change(node)
+        if _find_move(node.value)[1] != 1 and self.before is not None and not node.postfix:
             self.before.append(self.store(target, value, node))
             return target
-        after = self._walrus(target, value, node)
+        after = self._write_walrus(target, value, node)
         if not node.postfix:
             return after
-        step = _moved(node.value)[0]
+        step = _find_move(node.value)[0]
         return self.binary("-" if step == "+" else "+", after, constant(1, INT), node)
 
-    def _walrus(self, target: Expr, value: Expr, node: ir.Assignment) -> Expr:
+    def _write_walrus(self, target: Expr, value: Expr, node: ir.Assignment) -> Expr:
         if not isinstance(target.node, ast.Name):
             raise self.stop(f"assigns inside an expression: `{self.brief(node)}`", node)
         value = self.convert(value, target.type, node=node)
@@ -339,8 +339,8 @@ class ExpressionWriter(Operators):
 
     # -- calls ------------------------------------------------------------------------------------
 
-    def _call(self, node: ir.FunctionCall) -> Expr:
-        e, targets = self._called(node)
+    def _write_call(self, node: ir.FunctionCall) -> Expr:
+        e, targets = self._prepare_call(node)
         if not targets:
             return e
         if self.before is None:
@@ -351,31 +351,31 @@ class ExpressionWriter(Operators):
         self.before.append(assign(tuple_of([name, *targets]), e))
         return Expr(name, e.type)
 
-    def _call_statement(self, node: ir.FunctionCall) -> Lines:
+    def _write_call_statement(self, node: ir.FunctionCall) -> Lines:
         short = node.name.removeprefix("__builtin_").removeprefix("std::")
         if short in ("sincos", "sincosf") and len(node.arguments) == 3 and node.target != "cell":
             first = node.arguments[0]
             lines: Lines = []
             for word, argument in zip(("sin", "cos"), node.arguments[1:], strict=True):
-                e = self._library(f"{word}{short[6:]}", (first,), node)
+                e = self._write_library(f"{word}{short[6:]}", (first,), node)
                 lines.append(self.store(self.address(argument), e, node))
             return lines
-        e, targets = self._called(node)
+        e, targets = self._prepare_call(node)
         if not targets:
             return [ast.Expr(e.node)]
         return [assign(tuple_of(["_", *targets] if e.type != VOID else targets), e)]
 
-    def _called(self, node: ir.FunctionCall) -> tuple[Expr, list[Expr]]:
+    def _prepare_call(self, node: ir.FunctionCall) -> tuple[Expr, list[Expr]]:
         """A call, and the places that its further results go to."""
         if node.target == "cell":
-            return self._own_call(node)
+            return self._write_own_call(node)
         short = node.name.removeprefix("__builtin_").removeprefix("std::")
         if short in ("frexp", "modf") and len(node.arguments) == 2:
             e = Expr(call(f"math.{short}", self.settle(self.operand(node.arguments[0]))), DOUBLE)
             return e, [self.address(node.arguments[1])]
-        return self._library(node.name, node.arguments, node), []
+        return self._write_library(node.name, node.arguments, node), []
 
-    def _library(self, name: str, arguments: Sequence[Expression], node: ir.FunctionCall) -> Expr:
+    def _write_library(self, name: str, arguments: Sequence[Expression], node: ir.FunctionCall) -> Expr:
         short = name.removeprefix("__builtin_").removeprefix("std::")
         if short in _INFINITE:
             return Expr(python("math.nan" if short.startswith("nan") else "math.inf"), DOUBLE)
@@ -394,7 +394,7 @@ class ExpressionWriter(Operators):
             values = [self.to_float(v, DOUBLE) if v.type.kind == "c" else v for v in values]
         return self.library(*entry, values, node)
 
-    def _own_call(self, node: ir.FunctionCall) -> tuple[Expr, list[Expr]]:
+    def _write_own_call(self, node: ir.FunctionCall) -> tuple[Expr, list[Expr]]:
         """A call of one of the cell's functions."""
         routine = self.scope.routine(node, len(node.arguments))
         if routine.main and not routine.plain:
@@ -422,12 +422,12 @@ class ExpressionWriter(Operators):
     def initial(self, node: Expression, t: CType, *, frozen: bool = False) -> Expr:
         """An initializer for type ``t``."""
         if isinstance(node, ir.Aggregate):
-            return self._braced(node, frozen=frozen)
+            return self._write_braced(node, frozen=frozen)
         if t.kind == "a" and not isinstance(node, ir.Name | ir.OpaqueExpression | ir.Element):
             raise self.stop(f"initializes an array with `{self.brief(node)}`", node)
         return self.value(node)
 
-    def _braced(self, node: ir.Aggregate, *, frozen: bool = False) -> Expr:
+    def _write_braced(self, node: ir.Aggregate, *, frozen: bool = False) -> Expr:
         t = node.type
         if t.kind == "c":
             return Expr(call("complex", *(self.settle(self.operand(item)) for item in node.items)), t)
@@ -442,32 +442,32 @@ class ExpressionWriter(Operators):
         nodes = [*(p.node for p in parts), *[blank] * rest]
         return Expr(ast.Tuple(nodes) if frozen else ast.List(nodes), t)
 
-    def _length(self, node: ir.Length) -> Expr:
+    def _write_length(self, node: ir.Length) -> Expr:
         return Expr(length(self.value(node.base).text, node.axis), node.type, low=0, high=COUNTER)
 
     _EXPRESSIONS: ClassVar[dict[type[Node], Callable[..., Expr]]] = {
-        ir.AddressOf: _address,
-        ir.Aggregate: _braced,
-        ir.Assignment: _assignment,
-        ir.Binary: _binary,
-        ir.Comma: _comma,
-        ir.Conditional: _conditional,
-        ir.Constant: _constant,
+        ir.AddressOf: _write_address,
+        ir.Aggregate: _write_braced,
+        ir.Assignment: _write_assignment,
+        ir.Binary: _write_binary,
+        ir.Comma: _write_comma,
+        ir.Conditional: _write_conditional,
+        ir.Constant: _write_constant,
         ir.Convert: _convert,
-        ir.Current: _current_value,
-        ir.Element: _element,
-        ir.Field: _field,
-        ir.FunctionCall: _call,
-        ir.Length: _length,
-        ir.Logical: _logical,
-        ir.Name: _name,
-        ir.OpaqueExpression: _opaque,
-        ir.StringLiteral: _string,
-        ir.Unary: _unary,
+        ir.Current: _write_current_value,
+        ir.Element: _write_element,
+        ir.Field: _write_field,
+        ir.FunctionCall: _write_call,
+        ir.Length: _write_length,
+        ir.Logical: _write_logical,
+        ir.Name: _write_name,
+        ir.OpaqueExpression: _write_opaque,
+        ir.StringLiteral: _write_string,
+        ir.Unary: _write_unary,
     }
 
 
-def _moved(value: Expression) -> tuple[str | None, int | None]:
+def _find_move(value: Expression) -> tuple[str | None, int | None]:
     """The operator of an assignment that changes what its place held, and by which constant it adds or subtracts."""
     value = bare(value)
     if not isinstance(value, ir.Binary) or not isinstance(bare(value.left), ir.Current):

@@ -43,8 +43,8 @@ def write(program: Program, *, signature: Signature, unit: Unit) -> PythonForm |
 def _write(program: Program, signature: Signature, unit: Unit) -> PythonForm | NotPython:
     try:
         scope = ModuleScope(program, {f.name: f.parameters for f in unit.functions})
-        main = scope.main = _main_routine(scope, signature)
-        written = _module(scope, main, signature)
+        main = scope.main = _make_main_routine(scope, signature)
+        written = _write_module(scope, main, signature)
         compile(written.source, "<python>", "exec")
         compile(written.checked, "<python>", "exec")
     except Stop as fault:
@@ -78,7 +78,7 @@ def _check_syntax(function: FunctionIR, reason: str) -> None:
             raise Stop(reason, function.at.line)
 
 
-def _main_routine(scope: ModuleScope, signature: Signature) -> Routine:
+def _make_main_routine(scope: ModuleScope, signature: Signature) -> Routine:
     """The function of ``signature`` with the ufunc's view of its parameters."""
     function = _find(scope.program, signature)
     operands = {o.index: o for o in (*signature.inputs, *signature.outputs)}
@@ -117,12 +117,12 @@ def _main_routine(scope: ModuleScope, signature: Signature) -> Routine:
 # -- modules ------------------------------------------------------------------------------------
 
 
-def _module(scope: ModuleScope, main: Routine, signature: Signature) -> Texts:
+def _write_module(scope: ModuleScope, main: Routine, signature: Signature) -> Texts:
     """The whole text: helpers, constants, called functions in the cell's order, the function itself."""
-    last = _main(scope, main, signature)
+    last = _write_main(scope, main, signature)
     functions: dict[FunctionIR, ast.FunctionDef] = {}
     while missing := [routine for key, routine in scope.routines.items() if key not in functions and not routine.main]:
-        functions |= {routine.function: _called(scope, routine) for routine in missing}
+        functions |= {routine.function: _write_called(scope, routine) for routine in missing}
     order = sorted(functions, key=lambda function: function.at.start)
     constants = [line for line, _ in scope.constants.values()]
     return texts([[], constants, *([functions[key]] for key in order), [last]], HELPERS)
@@ -131,7 +131,7 @@ def _module(scope: ModuleScope, main: Routine, signature: Signature) -> Texts:
 # -- functions ----------------------------------------------------------------------------------
 
 
-def _called(scope: ModuleScope, routine: Routine) -> ast.FunctionDef:
+def _write_called(scope: ModuleScope, routine: Routine) -> ast.FunctionDef:
     """One of the cell's other functions, with C's own parameters; what it stores through pointers is returned."""
     _check_syntax(routine.function, f"calls `{routine.function.name}`, whose syntax could not be read")
     stored: list[ast.expr] = []
@@ -141,10 +141,10 @@ def _called(scope: ModuleScope, routine: Routine) -> ast.FunctionDef:
         variable = body.declare(p.symbol, p.type, cell=p.cell and not p.reference)
         names += [variable.name] if p.reads else []
         stored += [ast.Name(variable.name)] if p.writes else []
-    return _function(routine.name, names, body, [], ends=bool(stored) and routine.returns == VOID)
+    return _write_function(routine.name, names, body, [], ends=bool(stored) and routine.returns == VOID)
 
 
-def _function(
+def _write_function(
     name: str, parameters: Sequence[str], body: PythonWriter, head: Sequence[ast.stmt], *, ends: bool
 ) -> ast.FunctionDef:
     lines = [*head, *body.statements(body.function.body.body)]
@@ -153,7 +153,7 @@ def _function(
     return define(name, parameters, lines)
 
 
-def _main(scope: ModuleScope, main: Routine, signature: Signature) -> ast.FunctionDef:
+def _write_main(scope: ModuleScope, main: Routine, signature: Signature) -> ast.FunctionDef:
     """The function with the ufunc's inputs as parameters and its outputs as results."""
     line = main.function.at.line
     if not signature.outputs:
@@ -196,4 +196,4 @@ def _main(scope: ModuleScope, main: Routine, signature: Signature) -> ast.Functi
             assigned=assigned_first(main.function, symbol),
             changed=bool(operand.core and symbol in body.changes),
         )
-    return _function(main.name, lists.parameters(), body, head, ends=main.returns == VOID and not main.parts)
+    return _write_function(main.name, lists.parameters(), body, head, ends=main.returns == VOID and not main.parts)

@@ -76,7 +76,7 @@ def plain_text(marks: str, *, divides: bool) -> str:
     ``divides``: quotients are rounded as in C too.
     """
     tree = ast.parse(marks)
-    words = _words(_spelled(tree, marks))
+    words = _split_words(_spell_numbers(tree, marks))
     plain = ("int", "flip", "truth", "shift", *(() if divides else ("div", "rem")))
     levels = [_PLAIN if word.startswith(plain) else _SHORT for word in words]
     tree = _Written(levels or [_PLAIN]).visit(tree)
@@ -105,27 +105,27 @@ class Watched:
         watching = _Watching()
         text = ast.unparse(watching.visit(ast.parse(marks)))
         self._sites = watching.sites
-        self.function = _function(text, name, watching.names)
+        self.function = _compile_function(text, name, watching.names)
 
     def natural(self) -> Natural:
         """The function for what it was called with so far."""
-        tree = _spelled(ast.parse(self._marks), self._marks)
+        tree = _spell_numbers(ast.parse(self._marks), self._marks)
         tree = _Written([site.level for site in self._sites]).visit(tree)
         names = {f"_{site.word}" for site in self._sites if site.level == _HELPER}
         text = text_of_module([*(HELPERS[name] for name in HELPERS if name in names), *([node] for node in tree.body)])
         verbs = dict.fromkeys(_VERBS.get(site.word, "wraps") for site in self._sites if site.level != _PLAIN)
         note = " and ".join(filter(None, verbs))
-        return Natural(_function(text, self._name, {}), text, f"{note} as C does" if note else "")
+        return Natural(_compile_function(text, self._name, {}), text, f"{note} as C does" if note else "")
 
 
-def _function(text: str, name: str, names: Mapping[str, Any]) -> Callable[..., Any]:
+def _compile_function(text: str, name: str, names: Mapping[str, Any]) -> Callable[..., Any]:
     scope: dict[str, Any] = {**namespace("timing"), **names}
     exec(compile(text, f"<{name} in Python>", "exec"), scope)
     function: Callable[..., Any] = scope[name]
     return function
 
 
-def _spelled(tree: ast.Module, text: str) -> ast.Module:
+def _spell_numbers(tree: ast.Module, text: str) -> ast.Module:
     """The tree of a text with numbers written as they are there: ``0xFF``."""
     lines = text.encode().split(b"\n")
     for node in walk(tree):
@@ -167,7 +167,7 @@ class _Listing(_Marks):
         return call(f"{MARK}{word}", *arguments)
 
 
-def _words(tree: ast.Module) -> list[str]:
+def _split_words(tree: ast.Module) -> list[str]:
     listing = _Listing()
     listing.visit(tree)
     return listing.words
@@ -216,7 +216,7 @@ def spelled_out(word: str, arguments: Sequence[ast.expr], level: int | None = No
             return call(f"_{word}", *arguments)
         case _, 0:
             return first
-    low, span = _range(word)
+    low, span = _find_range(word)
     if not low:
         return operation("&", first, hexadecimal(span))
     if level == _HELPER:
@@ -228,7 +228,7 @@ def hexadecimal(value: int) -> ast.expr:
     return number(Spelled(value, f"0x{value:X}"))
 
 
-def _range(word: str) -> tuple[int, int]:
+def _find_range(word: str) -> tuple[int, int]:
     """The lowest value of ``int32`` or ``uint8``, and how far the highest is from it."""
     unsigned, bits = re.fullmatch(r"(u?)int(\d+)", word).groups()  # type: ignore[union-attr]
     return 0 if unsigned else -(1 << (int(bits) - 1)), (1 << int(bits)) - 1
@@ -257,7 +257,7 @@ class _Site:
                 return self._flip
             case "round":
                 return self._round
-        return self._wrap(*_range(self.word))
+        return self._wrap(*_find_range(self.word))
 
     def _wrap(self, low: int, span: int) -> Callable[..., Any]:
         high = low + span

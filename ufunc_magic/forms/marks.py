@@ -81,10 +81,10 @@ def texts(blocks: Sequence[Sequence[ast.stmt]], helpers: Mapping[str, str]) -> T
 
     The first block holds imports; of ``helpers`` a text brings along those that it calls.
     """
-    names = _names([node for block in blocks for node in block])
+    names = _find_names([node for block in blocks for node in block])
     words = {name.removeprefix(MARK) for name in names if name.startswith(MARK)}
     if not words:
-        source = _text(blocks, helpers, names)
+        source = _write_text(blocks, helpers, names)
         return Texts(source, source, "")
     others = {word for word in words if word in SPELLINGS or word.startswith(_LIBRARY)}
     marks = ""
@@ -92,23 +92,23 @@ def texts(blocks: Sequence[Sequence[ast.stmt]], helpers: Mapping[str, str]) -> T
     if words - others or any(MARK in MATH_FUNCTIONS[word[2:]].python for word in others if word.startswith(_LIBRARY)):
         speller = _Speller(checked=False, integers=False)
         nodes = [speller.statement(node) for block in blocks for node in block]
-        used = _names(nodes)
+        used = _find_names(nodes)
         marks = "\n".join([*(helpers[name] for name in helpers if name in used), *map(unparse, nodes)])
-    source = _module(blocks, helpers, _Speller(checked=False))
+    source = _write_module(blocks, helpers, _Speller(checked=False))
     same = not others and "shift" not in words
-    return Texts(source, source if same else _module(blocks, helpers, _Speller(checked=True)), marks)
+    return Texts(source, source if same else _write_module(blocks, helpers, _Speller(checked=True)), marks)
 
 
-def _module(blocks: Sequence[Sequence[ast.stmt]], helpers: Mapping[str, str], speller: _Speller) -> str:
+def _write_module(blocks: Sequence[Sequence[ast.stmt]], helpers: Mapping[str, str], speller: _Speller) -> str:
     spelled = [[speller.statement(node) for node in block] for block in blocks]
-    return _text(spelled, helpers, _names([node for block in spelled for node in block]))
+    return _write_text(spelled, helpers, _find_names([node for block in spelled for node in block]))
 
 
-def _text(blocks: Sequence[Sequence[ast.stmt]], helpers: Mapping[str, str], names: Set[str]) -> str:
+def _write_text(blocks: Sequence[Sequence[ast.stmt]], helpers: Mapping[str, str], names: Set[str]) -> str:
     return text_of_module([blocks[0], *(helpers[name] for name in helpers if name in names), *blocks[1:]])
 
 
-def _names(nodes: Sequence[ast.stmt]) -> set[str]:
+def _find_names(nodes: Sequence[ast.stmt]) -> set[str]:
     return {n.id for node in nodes for n in walk(node) if isinstance(n, ast.Name)}
 
 
@@ -131,24 +131,24 @@ class _Speller:
     def spell(self, node: Any) -> Any:
         known = self.known.get(id(node))
         if known is None:
-            known = self.known[id(node)] = node, self._spelled(node)  # the node, so that its id stays its own
+            known = self.known[id(node)] = node, self._spell_node(node)  # the node, so that its id stays its own
         return known[1]
 
-    def _spelled(self, node: Any) -> Any:
+    def _spell_node(self, node: Any) -> Any:
         match node:
             case ast.Call(func=ast.Name(id=name), args=arguments) if name.startswith(MARK):
-                return self._mark(name.removeprefix(MARK), arguments)
+                return self._make_mark(name.removeprefix(MARK), arguments)
             case ast.Assign(targets=[_]):
-                node = self._copied(node)
+                node = self._copy_node(node)
                 match node.value:
                     case ast.BinOp(left=left, op=op, right=right) if left is node.targets[0]:
                         return ast.AugAssign(left, op, right)
                 return node
             case ast.Name() | ast.Constant():
                 return node
-        return self._copied(node)
+        return self._copy_node(node)
 
-    def _copied(self, node: Any) -> Any:
+    def _copy_node(self, node: Any) -> Any:
         fields = {}
         changed = False
         for name in node._fields:
@@ -162,20 +162,20 @@ class _Speller:
             fields[name] = new
         return type(node)(**fields) if changed else node
 
-    def _mark(self, word: str, arguments: list[ast.expr]) -> ast.expr:
+    def _make_mark(self, word: str, arguments: list[ast.expr]) -> ast.expr:
         if word.startswith(_LIBRARY):
             row = MATH_FUNCTIONS[word.removeprefix(_LIBRARY)]
             template = row.checked if self.checked else row.python
         elif word in SPELLINGS:
             template = SPELLINGS[word].checked if self.checked else SPELLINGS[word].plain
         else:
-            return self._integer(word, [self.spell(a) for a in arguments])
+            return self._write_integer(word, [self.spell(a) for a in arguments])
         if self.checked and word == "float32" and isinstance(arguments[0], ast.Constant):
             return number(float32(arguments[0].value))  # type: ignore[arg-type]
         spelled: ast.expr = self.spell(python(template, *arguments) if "{" in template else call(template, *arguments))
         return spelled
 
-    def _integer(self, word: str, arguments: list[ast.expr]) -> ast.expr:
+    def _write_integer(self, word: str, arguments: list[ast.expr]) -> ast.expr:
         if not self.integers:
             return marked(word, *arguments)
         if self.checked and word == "shift":  # undefined in C: the answer of vector code is not that of x86's shift

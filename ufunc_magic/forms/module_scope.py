@@ -105,7 +105,7 @@ class ModuleScope:
             return self.main
         if function in self.routines:
             return self.routines[function]
-        parameters = tuple(self._parameter(symbol, function) for symbol in function.parameters)
+        parameters = tuple(self._make_parameter(symbol, function) for symbol in function.parameters)
         if len(function.returns) > 1:
             raise Stop(f"calls `{call.name}`, which returns several values", call.at.line)
         returns = function.returns[0] if function.returns else CType("v")
@@ -118,7 +118,7 @@ class ModuleScope:
             name = self.fresh(f"{name}_")
         return Routine(name, function, returns, parameters)
 
-    def _parameter(self, symbol: Symbol, function: FunctionIR) -> RoutineParameter:
+    def _make_parameter(self, symbol: Symbol, function: FunctionIR) -> RoutineParameter:
         t = symbol.type
         self.check_type(t, symbol)
         pointer = t.kind == "a"

@@ -110,10 +110,10 @@ class _Module:
     def outer_value(self, symbol: Symbol) -> _Value:
         """The value of a variable from outside of the functions, as a constant of the text."""
         initial = symbol.initial if symbol.const or not symbol.assigned else None
-        values = [value for of, value in map(_assigned, self.program.statements) if of is symbol]
+        values = [value for of, value in map(_split_assignment, self.program.statements) if of is symbol]
         if len(values) == 1:  # the module level of Cython
             bodies = (function.body for several in self.program.functions.values() for function in several)
-            changes = (_assigned(node)[0] for body in bodies for node in ir.walk(body))
+            changes = (_split_assignment(node)[0] for body in bodies for node in ir.walk(body))
             initial = values[0] if symbol not in changes else None
         v = _Values(self).value(initial) if initial is not None else None
         if v is None or not v.plain:
@@ -175,7 +175,7 @@ class _Value:
         return replace(self, node=ast.Name(name), factors=None, depth=depth, parts=1)
 
 
-def _dtype(t: CType) -> np.dtype[Any]:
+def _find_dtype(t: CType) -> np.dtype[Any]:
     """NumPy's type for a type of C's."""
     if not t.arithmetic or t.bits > 80:
         raise _NoVector
@@ -184,10 +184,10 @@ def _dtype(t: CType) -> np.dtype[Any]:
     return np.dtype(f"{t.kind}{max(t.bits // 8, 1) * (2 if t.kind == 'c' else 1)}")
 
 
-def _common(values: Sequence[_Value]) -> CType | None:
+def _find_common_type(values: Sequence[_Value]) -> CType | None:
     """NumPy's type for an operation on these."""
     numbers = {"b": True, "f": 1.0, "c": 1j}
-    known = [numbers.get(v.dtype.kind, 1) if v.plain else _dtype(v.dtype) for v in values]
+    known = [numbers.get(v.dtype.kind, 1) if v.plain else _find_dtype(v.dtype) for v in values]
     return ir.from_number(np.result_type(*known).num)
 
 
@@ -227,21 +227,21 @@ class _Values:
     current: list[_Value | None] = field(default_factory=list)
 
     def value(self, e: ir.Expression) -> _Value:
-        e = _static(e)
+        e = _evaluate_static(e)
         match e:
             case ir.Constant():
-                return self._constant(e)
+                return self._write_constant(e)
             case ir.Name(symbol=symbol):
-                return self._name(symbol)
+                return self._write_name(symbol)
             case ir.Current():
                 if self.current[-1] is not None:
                     return self.current[-1]
             case ir.Convert():
                 return self._convert(e)
             case ir.Unary():
-                return self._unary(e)
+                return self._write_unary(e)
             case ir.Binary():
-                return self._binary(e)
+                return self._write_binary(e)
             case ir.Logical(op=op, left=left, right=right):
                 return self.fold("&" if op == "&&" else "|", self.truth(left), self.truth(right))
             case ir.Conditional(test=test, yes=yes, no=no):
@@ -251,15 +251,15 @@ class _Values:
             case ir.Aggregate(items=(re, im)) if e.type.kind == "c":
                 return self.apply("{} + 1j * {}", [self.settle(self.value(re)), self.settle(self.value(im))], e.type)
             case ir.FunctionCall():
-                return self._call(e)
+                return self._write_call(e)
             case ir.Dynamic(operands=(ir.Name(symbol=module), *operands)):
-                return self._of_module(e, module, operands)
+                return self._call_module(e, module, operands)
             case ir.Length(base=base, axis=axis):
-                array, indices = _index_chain(base)
+                array, indices = _split_indices(base)
                 if array in self.arrays:
                     return self.extent(array, axis + len(indices))
             case ir.Element():
-                return self._element(e)
+                return self._write_element(e)
         raise _NoVector
 
     # -- bringing values together -----------------------------------------------------------------
@@ -295,7 +295,7 @@ class _Values:
 
     def cast(self, v: _Value, t: CType) -> _Value:
         """``v`` with elements of this type."""
-        name = f"np.{_dtype(t).name}"
+        name = f"np.{_find_dtype(t).name}"
         node = python("{}.astype({})", v.node, name) if self.methods and not v.plain else call(name, v.node)
         return replace(v, node=node, type=t, stored=None, factors=None, plain=False)
 
@@ -320,7 +320,7 @@ class _Values:
         values = list(values)
         if "o" not in (t.kind, *(v.type.kind for v in values)) and not all(v.plain for v in values):
             for at, v in enumerate(values):
-                if _common(values) == t:
+                if _find_common_type(values) == t:
                     break
                 values[at] = self.settle(v)
         return values
@@ -358,23 +358,23 @@ class _Values:
             raise _NoVector
         digits = v.node.value if isinstance(v.node, ast.Constant) else after
         if e.type.kind in "iuf" and after == after and not after == before == digits:
-            return _literal(after, e.type)
+            return _write_literal(after, e.type)
         return self.convert(v, e.type)
 
     # -- constants and names ----------------------------------------------------------------------
 
-    def _constant(self, e: ir.Constant) -> _Value:
+    def _write_constant(self, e: ir.Constant) -> _Value:
         if not e.type.arithmetic and e.type.kind != "o":
             raise _NoVector
         if e.type.kind == "b" or e.spelling in ("true", "false"):
             return _Value(ast.Constant(bool(e.value)), BOOL, plain=True)
-        v = _literal(e.value, e.type)
+        v = _write_literal(e.value, e.type)
         if e.spelling in ir.CONSTANTS:
             return replace(v, node=python(ir.CONSTANTS[e.spelling].replace("math.", "np.")))
         # The preprocessor leaves these digits of M_PI.
         return replace(v, node=python("np.pi")) if e.spelling.startswith("3.14159265358979323846") else v
 
-    def _name(self, symbol: Symbol) -> _Value:
+    def _write_name(self, symbol: Symbol) -> _Value:
         if symbol in self.hidden:
             raise _NoVector
         if symbol in self.stores:
@@ -387,37 +387,37 @@ class _Values:
 
     # -- operators --------------------------------------------------------------------------------
 
-    def _unary(self, e: ir.Unary) -> _Value:
+    def _write_unary(self, e: ir.Unary) -> _Value:
         if e.op == "!":
             v = self.truth(e.operand)
             return self.apply("not {}" if v.plain else "~{}", [v], e.type, BOOL)
         (v,) = self.alike([self.value(e.operand)], e.type)
         known = integer(e) if v.plain and e.type.integral else None
-        return self.apply(f"{e.op}{{}}", [v], e.type) if known is None else _literal(known, e.type)
+        return self.apply(f"{e.op}{{}}", [v], e.type) if known is None else _write_literal(known, e.type)
 
-    def _binary(self, e: ir.Binary) -> _Value:
+    def _write_binary(self, e: ir.Binary) -> _Value:
         t, text = e.type, f"{{}} {e.op} {{}}"
         if e.compares:
-            sides = _narrow(e.left, e.right), _narrow(e.right, e.left)
+            sides = _narrow_constant(e.left, e.right), _narrow_constant(e.right, e.left)
             return self.apply(text, [self.value(side) for side in sides], t, BOOL)
         left, right = values = [self.value(e.left), self.value(e.right)]
         if left.boolean and right.boolean and e.op in ("&", "|", "^"):
             return self.apply(text, values, t, BOOL)
         if left.plain and right.plain:
             if t.integral and (known := integer(e)) is not None:
-                return _literal(known, t)
+                return _write_literal(known, t)
             if e.op in ("/", "//", "%") and evaluate(e.right) == 0:
                 raise _NoVector
         if e.op in ("<<", ">>"):
-            return self._shift(e, left, right)
+            return self._write_shift(e, left, right)
         if e.op != "/" or t != DOUBLE:
             values = [*self.alike(values, t)]
-        v = self.apply(self._operator(e, plain=left.plain and right.plain), values, t)
+        v = self.apply(self._write_operator(e, plain=left.plain and right.plain), values, t)
         if v.plain and t.kind == "f" and e.op != "/" and left.dtype.integral and right.dtype.integral:
             return replace(v, stored=LONG)
         return replace(v, factors=(values[0], values[1])) if e.op == "*" else v
 
-    def _operator(self, e: ir.Binary, *, plain: bool) -> str:
+    def _write_operator(self, e: ir.Binary, *, plain: bool) -> str:
         """The template of an operation, not one of bits."""
         t, op = e.type, e.op
         if not t.arithmetic and t.kind != "o":
@@ -432,7 +432,7 @@ class _Values:
             raise _NoVector
         return f"{{}} {op} {{}}"
 
-    def _shift(self, e: ir.Binary, left: _Value, right: _Value) -> _Value:
+    def _write_shift(self, e: ir.Binary, left: _Value, right: _Value) -> _Value:
         """A shift, whose count has a type of its own."""
         if right.plain and integer(e.right) not in range(e.type.bits):
             raise _NoVector
@@ -449,12 +449,12 @@ class _Values:
         if not (yes.boolean and no.boolean):
             yes, no = self.alike([yes, no], t)
         known = "o" not in (yes.type.kind, no.type.kind)
-        stored = _common([yes, no]) if known else None
+        stored = _find_common_type([yes, no]) if known else None
         return self.apply("np.where", [test, yes, no], t, stored if stored != t else None)
 
     # -- calls ------------------------------------------------------------------------------------
 
-    def _call(self, e: ir.FunctionCall) -> _Value:
+    def _write_call(self, e: ir.FunctionCall) -> _Value:
         if e.target == "cell":
             name, function = self.module.call_function(e)
             pairs = zip(e.arguments, function.parameters, strict=True)
@@ -467,7 +467,7 @@ class _Values:
             words = ["max", "min"] if short == "clamp" else [short] * (len(values) - 1)
             v = values[0]
             for word, other in zip(words, values[1:], strict=True):
-                v = self._lesser(word, v, other, e.type)
+                v = self._write_lesser(word, v, other, e.type)
             return v
         row, _ = ir.math_function(e.name) or (None, None)
         if row is None or len(values) != row.arguments:
@@ -486,7 +486,7 @@ class _Values:
         v = self.settle(v)
         return self.cast(v, t) if v.plain and t.kind in "iuf" and t != DOUBLE else v
 
-    def _lesser(self, word: str, left: _Value, right: _Value, t: CType) -> _Value:
+    def _write_lesser(self, word: str, left: _Value, right: _Value, t: CType) -> _Value:
         """``min`` and ``max`` of C++ and of Python: a NaN on the left stays, one on the right does not."""
         left, right = self.alike([left, right], t)
         if left.plain or right.plain or t.integral:
@@ -494,7 +494,7 @@ class _Values:
         test = self.apply("{} < {}" if word == "min" else "{} > {}", [right, left], INT, BOOL)
         return self.where(test, right, left, t)
 
-    def _of_module(self, e: ir.Dynamic, module: Symbol, operands: Sequence[ir.Expression]) -> _Value:
+    def _call_module(self, e: ir.Dynamic, module: Symbol, operands: Sequence[ir.Expression]) -> _Value:
         """A function or a constant of the modules ``math`` and ``numpy``."""
         imported = self.module.program.imports.get(module.name, "").removeprefix("import ").partition(" as ")[0]
         name, _, arguments = e.template.removeprefix("{}.").partition("(")
@@ -525,21 +525,22 @@ class _Values:
         node = python("{}.shape[{}]", name, at) if self.stacked or axis else call("len", name)
         return _Value(node, INDEX, plain=True, extent=extents[axis])
 
-    def _element(self, e: ir.Element) -> _Value:
-        symbol, indices = _index_chain(e)
+    def _write_element(self, e: ir.Element) -> _Value:
+        symbol, indices = _split_indices(e)
         if symbol is None or symbol in self.hidden or symbol in self.stores:
             raise _NoVector
         extents = self.arrays.get(symbol)
         if extents is None:  # a pointer to one number
             if [integer(index) for index in indices] != [0]:
                 raise _NoVector
-            return self._name(symbol)
+            return self._write_name(symbol)
         if len(indices) == 1 and len(extents) == 2:
-            indices = self._unflattened(indices[0], extents[1])
+            indices = self._unflatten(indices[0], extents[1])
         if len(indices) != len(extents):
             raise _NoVector
         items = [
-            self._index(index, extent, from_end=e.from_end) for index, extent in zip(indices, extents, strict=True)
+            self._write_index(index, extent, from_end=e.from_end)
+            for index, extent in zip(indices, extents, strict=True)
         ]
         axes = tuple(axis for axis in items if isinstance(axis, Symbol))
         if len(set(axes)) != len(axes):
@@ -550,26 +551,26 @@ class _Values:
             array = ast.Subscript(array, tuple_of([*([ast.Constant(...)] if self.stacked else []), *nodes]))
         return _Value(array, e.type, axes=axes)
 
-    def _index(self, index: ir.Expression, extent: _Extent, *, from_end: bool) -> Symbol | ast.expr:
+    def _write_index(self, index: ir.Expression, extent: _Extent, *, from_end: bool) -> Symbol | ast.expr:
         """The counter of the loop over a dimension, or the place that is taken."""
-        index, known = _bare(index), integer(index)
+        index, known = _strip_conversions(index), integer(index)
         if isinstance(index, ir.Name) and self.loops.get(index.symbol) == extent:
             return index.symbol
         if known is None or (known < 0 and not from_end):
             raise _NoVector
         return number(known)
 
-    def _unflattened(self, index: ir.Expression, columns: _Extent) -> list[ir.Expression]:
+    def _unflatten(self, index: ir.Expression, columns: _Extent) -> list[ir.Expression]:
         """``i*n + j`` as the two indices ``i`` and ``j`` of an array with rows of ``n`` elements."""
-        match _bare(index):
+        match _strip_conversions(index):
             case ir.Binary(op="+", left=left, right=column):
-                match _bare(left):
+                match _strip_conversions(left):
                     case ir.Binary(op="*", left=row, right=width) if self.value(width).extent == columns:
                         return [row, column]
         raise _NoVector
 
 
-def _literal(value: complex, t: CType) -> _Value:
+def _write_literal(value: complex, t: CType) -> _Value:
     return _Value(number(value), t, plain=True, extent=value if isinstance(value, int) else None)
 
 
@@ -596,15 +597,15 @@ class _Function(_Values):
         self.sums: dict[Symbol, tuple[str, _Value]] = {}
         self.blank: set[Symbol] = set()
         self.names: dict[Symbol, str] = {}
-        self.words = {symbol.name for symbol in _symbols(function.body)}
+        self.words = {symbol.name for symbol in _find_symbols(function.body)}
         self.taken = {*module.program.functions, *map(python_name, module.program.symbols)}
 
     def name(self, symbol: Symbol) -> str:
         if symbol not in self.names:
-            self.names[symbol] = self._fresh(python_name(symbol.name), self.taken)
+            self.names[symbol] = self._choose_name(python_name(symbol.name), self.taken)
         return self.names[symbol]
 
-    def _fresh(self, stem: str, taken: Set[str]) -> str:
+    def _choose_name(self, stem: str, taken: Set[str]) -> str:
         """A name that is not among these."""
         names = (f"{stem}{n}" if n > 1 else stem for n in itertools.count(1))
         name = next(name for name in names if name not in taken)
@@ -613,20 +614,20 @@ class _Function(_Values):
 
     def _put_aside(self, stem: str, v: _Value, position: int) -> _Value:
         """``v`` under a new name, which a line at ``position`` gives it."""
-        name = self._fresh(stem, self.taken | self.words)
+        name = self._choose_name(stem, self.taken | self.words)
         self.lines.insert(position, assign(name, v.node))
         return v.named(name)
 
     def write(self, name: str) -> ast.FunctionDef:
-        parameters = self._parameters()
-        results = self._returned(self.function.body.body, branch=False)
+        parameters = self._write_parameters()
+        results = self._write_return(self.function.body.body, branch=False)
         if not results and not self.stores:
             raise _NoVector
         return define(
-            name, parameters, _alive([*self.lines, *([result([v.node for v in results])] if results else [])])
+            name, parameters, _drop_unused([*self.lines, *([result([v.node for v in results])] if results else [])])
         )
 
-    def _parameters(self) -> list[str]:
+    def _write_parameters(self) -> list[str]:
         """Give the parameters their values; the text of those that the function has in NumPy."""
         signature, written = self.signature, {}
         operands = {o.index: o for o in (*signature.inputs, *signature.outputs)} if signature is not None else {}
@@ -637,7 +638,7 @@ class _Function(_Values):
             if signature is not None and operand is None:
                 raise _NoVector
             name = written[at] = self.name(symbol)
-            core = operand.core if operand is not None else (_ANY,) * (t.depth or _index_count(self.function, symbol))
+            core = operand.core if operand is not None else (_ANY,) * (t.depth or _count_indices(self.function, symbol))
             output = operand is not None and operand.role == "output"
             if core and not self.called:
                 self.arrays[symbol] = core
@@ -662,21 +663,21 @@ class _Function(_Values):
 
     # -- results ----------------------------------------------------------------------------------
 
-    def _returned(self, body: Sequence[ir.Statement], *, branch: bool) -> list[_Value]:
+    def _write_return(self, body: Sequence[ir.Statement], *, branch: bool) -> list[_Value]:
         """The results of these statements; in a ``branch`` nothing may be written before it."""
-        statements = list(_flat(body))
+        statements = list(_flatten(body))
         for position, node in enumerate(statements):
             match node:
                 case ir.Return(values=values):
-                    return self._results([self.value(v) for v in values])
+                    return self._write_results([self.value(v) for v in values])
                 case ir.If() if any(isinstance(n, ir.Return) for n in ir.walk(node)):
-                    return self._branches(node, statements[position + 1 :], branch=branch)
-            self._statement(node, branch=branch)
+                    return self._write_branches(node, statements[position + 1 :], branch=branch)
+            self._write_statement(node, branch=branch)
         if self.function.returns and (self.called or self.signature):
             raise _NoVector
-        return self._results([])
+        return self._write_results([])
 
-    def _results(self, values: Sequence[_Value]) -> list[_Value]:
+    def _write_results(self, values: Sequence[_Value]) -> list[_Value]:
         """The results where C returns ``values``."""
         results = [*values]
         if self.called:
@@ -684,33 +685,33 @@ class _Function(_Values):
         elif self.signature is not None:
             returned, parameters = iter(values), self.function.parameters
             outputs = self.signature.outputs
-            results = [next(returned) if o.index < 0 else self._stored(parameters[o.index]) for o in outputs]
+            results = [next(returned) if o.index < 0 else self._read_stored(parameters[o.index]) for o in outputs]
         if any(v.axes for v in results):
             raise _NoVector
         return results
 
-    def _stored(self, symbol: Symbol) -> _Value:
+    def _read_stored(self, symbol: Symbol) -> _Value:
         if symbol in self.arrays and symbol not in self.stores:
             raise _NoVector
         return self.stores[symbol] if symbol in self.arrays else self.values[symbol]
 
-    def _branches(self, node: ir.If, rest: Sequence[ir.Statement], *, branch: bool) -> list[_Value]:
+    def _write_branches(self, node: ir.If, rest: Sequence[ir.Statement], *, branch: bool) -> list[_Value]:
         """``if`` with a ``return`` in it."""
         test = self.truth(node.test)
         if not _ends(node.then):
             raise _NoVector
         start = dict(self.values)
-        left = self._returned(node.then.body, branch=True)
+        left = self._write_return(node.then.body, branch=True)
         self.values = start
         position = len(self.lines)
         other = node.otherwise.body if node.otherwise is not None else ()
-        right = self._returned([*other, *rest], branch=branch or bool(other))
+        right = self._write_return([*other, *rest], branch=branch or bool(other))
         if len(left) != len(right):
             raise _NoVector
         # What the lines that follow change is put aside.
-        changed = set().union(*map(_names_assigned, self.lines[position:]))
+        changed = set().union(*map(_find_assigned_names, self.lines[position:]))
         test, *left = (
-            self._put_aside("mask" if v.boolean else "early", v, position) if _names(v.node) & changed else v
+            self._put_aside("mask" if v.boolean else "early", v, position) if _find_names(v.node) & changed else v
             for v in (test, *left)
         )
         return [self.where(test, a, b, b.type) for a, b in zip(left, right, strict=True)]
@@ -722,9 +723,9 @@ class _Function(_Values):
         self.lines.append(assign(self.name(symbol), v.node))
         self.values[symbol] = v.named(self.name(symbol), depth=depth)
 
-    def _statement(self, node: ir.Statement, *, branch: bool) -> None:
+    def _write_statement(self, node: ir.Statement, *, branch: bool) -> None:
         """A statement; in a ``branch`` its variables stay in their own words."""
-        symbol, value = _assigned(node)
+        symbol, value = _split_assignment(node)
         match node:
             case ir.Assert() | ir.If(then=ir.Block(body=(ir.Raise(),)), otherwise=None):
                 pass
@@ -733,7 +734,7 @@ class _Function(_Values):
             case ir.If():
                 self._choose(node, branch=branch)
             case ir.CountedFor() | ir.ForEach() if not branch:
-                self._loop(node)
+                self._write_loop(node)
             case ir.Declare(value=None, symbol=Symbol(type=t) as array):
                 if t.kind == "a":
                     self._add_blank(array, t.depth)
@@ -742,7 +743,7 @@ class _Function(_Values):
             case ir.Evaluate() | ir.Declare() if symbol is not None and value is not None:
                 if symbol in self.hidden:
                     self._accumulate(symbol, value, branch=branch)
-                elif symbol.type.kind not in "ao" or not self._is_alias(symbol, _static(value)):
+                elif symbol.type.kind not in "ao" or not self._is_alias(symbol, _evaluate_static(value)):
                     self.current.append(self.values.get(symbol))
                     self._keep(symbol, self.value(value), branch=branch)
                     self.current.pop()
@@ -779,15 +780,15 @@ class _Function(_Values):
         branches = []
         for block in (node.then, node.otherwise or ir.Block()):
             self.values, self.sums = dict(start), dict(sums)
-            for inner in _flat(block.body):
-                self._statement(inner, branch=True)
+            for inner in _flatten(block.body):
+                self._write_statement(inner, branch=True)
             branches.append((self.values, self.sums))
         self.values, self.sums = start, sums
         (yes, added), (no, other) = branches
         symbols = [s for s in {**yes, **no} if not yes.get(s) is no.get(s) is start.get(s)]
         for symbol in {**added, **other}:
             op = (added.get(symbol) or other[symbol])[0]
-            nothing = op, _literal(_NEUTRAL[op], INT)
+            nothing = op, _write_literal(_NEUTRAL[op], INT)
             pair = added.get(symbol, nothing), other.get(symbol, nothing)
             if any(of != op for of, _ in pair):
                 raise _NoVector
@@ -798,7 +799,7 @@ class _Function(_Values):
             test = self._put_aside("mask", test, len(self.lines))
         chosen = {s: self.where(test, yes.get(s) or no[s], no.get(s) or yes[s], s.type.element) for s in symbols}
         names = {self.name(s) for s in symbols}
-        if several and any(_names(v.node) & names for v in chosen.values()):
+        if several and any(_find_names(v.node) & names for v in chosen.values()):
             targets = ast.Tuple([ast.Name(self.name(s)) for s in symbols])
             self.lines.append(assign(targets, ast.Tuple([v.node for v in chosen.values()])))
             self.values |= {s: v.named(self.name(s), depth=len(self.loops)) for s, v in chosen.items()}
@@ -808,31 +809,31 @@ class _Function(_Values):
 
     # -- loops ------------------------------------------------------------------------------------
 
-    def _loop(self, node: ir.CountedFor | ir.ForEach) -> None:
+    def _write_loop(self, node: ir.CountedFor | ir.ForEach) -> None:
         """Run through a loop once, with arrays in the place of elements."""
-        counter, extent = self._header(node)
+        counter, extent = self._write_header(node)
         if counter in self.loops or node.otherwise is not None:
             raise _NoVector
-        changed = [change for inner in _flat(node.body.body) for change in _changes(inner)]
+        changed = [change for inner in _flatten(node.body.body) for change in _find_changes(inner)]
         carried = {symbol for symbol, before in changed if not before} | {counter}
         summed = {symbol for symbol, before in changed if before} - carried
         self.values = {symbol: v for symbol, v in self.values.items() if symbol not in carried}
         if isinstance(node, ir.ForEach):
-            array = _index_chain(node.iterable)[0]
+            array = _split_indices(node.iterable)[0]
             self.values[counter] = _Value(ast.Name(self.name(array)), counter.type, axes=(counter,))  # type: ignore[arg-type]
         self.loops[counter] = extent
         self.hidden |= summed
-        for inner in _flat(node.body.body):
-            self._statement(inner, branch=False)
+        for inner in _flatten(node.body.body):
+            self._write_statement(inner, branch=False)
         del self.loops[counter]
         self.hidden -= summed
         self.values = {symbol: v for symbol, v in self.values.items() if symbol not in carried}
 
-    def _header(self, node: ir.CountedFor | ir.ForEach) -> tuple[Symbol, _Extent]:
+    def _write_header(self, node: ir.CountedFor | ir.ForEach) -> tuple[Symbol, _Extent]:
         """The counter of a loop over all of a dimension, and the length of that."""
         match node:
             case ir.ForEach(targets=(ir.Name(symbol=counter),), iterable=iterable):
-                array, indices = _index_chain(iterable)
+                array, indices = _split_indices(iterable)
                 extents = self.arrays.get(array, ()) if array not in self.blank else ()  # type: ignore[arg-type]
                 if len(extents) == 1 and not indices:
                     return counter, extents[0]
@@ -844,7 +845,7 @@ class _Function(_Values):
 
     def _accumulate(self, symbol: Symbol, value: ir.Expression, *, branch: bool) -> None:
         """``s += e``, summed over the loops that are inside of where ``s`` began."""
-        op, operand = _added(value, symbol)
+        op, operand = _split_sum(value, symbol)
         if symbol in self.sums:
             raise _NoVector
         self.sums[symbol] = op, self.value(operand)
@@ -856,22 +857,22 @@ class _Function(_Values):
             t, start = symbol.type.element, self.values.get(symbol)
             if start is None:
                 raise _NoVector
-            sums = self._reduced("prod" if op == "*" else "sum", operand, t, [*self.loops][start.depth :])
+            sums = self._reduce("prod" if op == "*" else "sum", operand, t, [*self.loops][start.depth :])
             name = self.name(symbol)
-            lines = [n for n in self.lines if isinstance(n, ast.Assign) and name in _names_assigned(n)]
+            lines = [n for n in self.lines if isinstance(n, ast.Assign) and name in _find_assigned_names(n)]
             began = lines[-1].value if lines and spelled(start.node) == name else start.node
             if not (isinstance(began, ast.Constant) and began.value == _NEUTRAL[op]) or op == "-":
                 sums = self.apply(f"{{}} {op} {{}}", self.alike([start, sums], t), t)
             self._put(symbol, sums, depth=start.depth)
         self.sums = self.sums if branch else {}
 
-    def _reduced(self, word: str, v: _Value, t: CType, over: Sequence[Symbol]) -> _Value:
+    def _reduce(self, word: str, v: _Value, t: CType, over: Sequence[Symbol]) -> _Value:
         """The sum or the product of ``v`` in the type ``t`` along axes."""
         if not over or not set(over) <= set(v.axes):
             raise _NoVector
         left = tuple(axis for axis in v.axes if axis not in over)
         if word == "sum" and v.factors is not None and len(over) == 1:
-            product = self._contracted(v.factors, over[0], left)
+            product = self._contract(v.factors, over[0], left)
             if product is not None:
                 return _Value(product, t, axes=left)
         if len(v.axes) > 2:
@@ -887,7 +888,7 @@ class _Function(_Values):
         sums = _Value(node, t, wide if wide != t else None, left, parts=v.parts)
         return self.settle(sums) if t.integral else sums
 
-    def _contracted(self, factors: tuple[_Value, _Value], over: Symbol, left: tuple[Symbol, ...]) -> ast.expr | None:
+    def _contract(self, factors: tuple[_Value, _Value], over: Symbol, left: tuple[Symbol, ...]) -> ast.expr | None:
         """A sum of products of elements as ``@``, ``np.vecdot``, ``np.matvec``."""
         arrays = {self.name(symbol) for symbol in self.arrays}
         if not all(isinstance(v.node, ast.Subscript) or spelled(v.node) in arrays for v in factors):
@@ -901,8 +902,8 @@ class _Function(_Values):
 
     def _store(self, place: ir.Expression, value: ir.Expression) -> None:
         """``out[i] = e``, or ``out[i] += e`` in a loop inside of that over ``i``."""
-        symbol, indices = _index_chain(place)
-        loops, axes = tuple(self.loops), tuple(getattr(_bare(index), "symbol", None) for index in indices)
+        symbol, indices = _split_indices(place)
+        loops, axes = tuple(self.loops), tuple(getattr(_strip_conversions(index), "symbol", None) for index in indices)
         extents = self.arrays.get(symbol, ()) if symbol not in self.stores else ()  # type: ignore[arg-type]
         blank = symbol in self.blank
         if symbol is None or len(extents) != len(axes) or not axes or axes != loops[: len(axes)]:
@@ -916,10 +917,10 @@ class _Function(_Values):
             raise _NoVector
         t = place.type
         if blank and any(isinstance(n, ir.Current) for n in ir.walk(value)):
-            op, operand = _added(value, symbol)
+            op, operand = _split_sum(value, symbol)
             if op != "+":
                 raise _NoVector
-            v = self._reduced("sum", self.value(operand), t, inner)
+            v = self._reduce("sum", self.value(operand), t, inner)
         else:
             self.current.append(None if blank else _Value(ast.Name(self.name(symbol)), t, axes=axes))
             v = self.value(value)
@@ -934,14 +935,14 @@ class _Function(_Values):
 # -- the IR's nodes -------------------------------------------------------------------------------
 
 
-def _static(e: Any) -> Any:
+def _evaluate_static(e: Any) -> Any:
     """Python's own operation as the one of C that it is on arrays of numbers."""
     match e:
         case (
             ir.Convert(type=CType(kind="o"), value=inner)
             | ir.Convert(value=ir.Expression(type=CType(kind="o")) as inner)
         ):
-            return _static(inner)
+            return _evaluate_static(inner)
         case ir.Element(base=ir.Dynamic(template="{}.shape", operands=(array,)), index=index):
             return ir.Length(INDEX, array, integer(index) or 0)
         case ir.Dynamic(template="len({})", operands=(array,)):
@@ -949,7 +950,7 @@ def _static(e: Any) -> Any:
         case ir.Dynamic(template="{}[{}]", operands=(base, index)):
             return ir.Element(OBJECT, base, index, from_end=True)
         case ir.Dynamic(template="{}.asarray({})" | "{}.array({})", operands=(_, array)):
-            return _static(array)
+            return _evaluate_static(array)
         case ir.Dynamic(template="{}.real" | "{}.imag", operands=(base,)):
             return ir.Field(e.type, base, e.template[3:])
         case ir.Dynamic(template="{}.conjugate()", operands=arguments):
@@ -960,41 +961,41 @@ def _static(e: Any) -> Any:
     return e
 
 
-def _bare(e: ir.Expression) -> ir.Expression:
+def _strip_conversions(e: ir.Expression) -> ir.Expression:
     """An expression without conversions around it."""
-    bare: ir.Expression = _static(e)
-    return _bare(bare.value) if isinstance(bare, ir.Convert) else bare
+    bare: ir.Expression = _evaluate_static(e)
+    return _strip_conversions(bare.value) if isinstance(bare, ir.Convert) else bare
 
 
-def _narrow(e: ir.Expression, other: ir.Expression) -> ir.Expression:
+def _narrow_constant(e: ir.Expression, other: ir.Expression) -> ir.Expression:
     """One side of a comparison, as a ``float`` where the other is a constant that ``float`` has too."""
     known = evaluate(other)
     exact = isinstance(known, float) and ir.float32(known) == known
     return e.value if exact and isinstance(e, ir.Convert) and e.value.type == FLOAT and e.type == DOUBLE else e
 
 
-def _index_chain(e: ir.Node) -> tuple[Symbol | None, list[ir.Expression]]:
+def _split_indices(e: ir.Node) -> tuple[Symbol | None, list[ir.Expression]]:
     """The variable and the indices of ``a[i][j]``."""
-    e = _static(e)
+    e = _evaluate_static(e)
     if isinstance(e, ir.Element):
-        symbol, indices = _index_chain(e.base)
+        symbol, indices = _split_indices(e.base)
         return symbol, [*indices, e.index]
     return (e.symbol if isinstance(e, ir.Name) else None), []
 
 
-def _index_count(function: ir.FunctionIR, symbol: Symbol) -> int:
+def _count_indices(function: ir.FunctionIR, symbol: Symbol) -> int:
     """The number of indices with which an object is used, or a name of it."""
     counts = [0]
     for node in ir.walk(function.body) if symbol.type.kind == "o" else ():
-        of, indices = _index_chain(node.iterable if isinstance(node, ir.ForEach) else node)
+        of, indices = _split_indices(node.iterable if isinstance(node, ir.ForEach) else node)
         counts += [len(indices) + isinstance(node, ir.ForEach)] if of is symbol else []
-        alias, value = _assigned(node)
-        if alias is not None and value is not None and _index_chain(value)[0] is symbol:
+        alias, value = _split_assignment(node)
+        if alias is not None and value is not None and _split_indices(value)[0] is symbol:
             counts.append(alias.type.depth)
     return max(counts)
 
 
-def _symbols(node: ir.Node) -> set[Symbol]:
+def _find_symbols(node: ir.Node) -> set[Symbol]:
     return {n.symbol for n in ir.walk(node) if isinstance(n, ir.Name)}
 
 
@@ -1004,26 +1005,28 @@ def _is_widened(function: ir.FunctionIR, symbol: Symbol) -> bool:
     return all(id(n) in widened for n in ir.walk(function.body) if isinstance(n, ir.Name) and n.symbol is symbol)
 
 
-def _flat(body: Sequence[ir.Statement]) -> Iterator[ir.Statement]:
+def _flatten(body: Sequence[ir.Statement]) -> Iterator[ir.Statement]:
     """Statements without blocks and commas; a ``switch`` as ``if``."""
     for node in body:
         match node:
             case ir.Block(body=inner) | ir.DoWhile(test=ir.Constant(value=0), body=ir.Block(body=inner)):
-                yield from _flat(inner)
+                yield from _flatten(inner)
             case ir.Evaluate(value=ir.Comma(first=first, second=second)):
-                yield from _flat([ir.Evaluate(first), ir.Evaluate(second)])
-            case ir.Evaluate(value=ir.Assignment(value=v) as outer) if isinstance(again := _bare(v), ir.Assignment):
+                yield from _flatten([ir.Evaluate(first), ir.Evaluate(second)])
+            case ir.Evaluate(value=ir.Assignment(value=v) as outer) if isinstance(
+                again := _strip_conversions(v), ir.Assignment
+            ):
                 value = ir.Convert(outer.place.type, again.place)
-                yield from _flat([ir.Evaluate(again), ir.Evaluate(replace(outer, value=value))])
+                yield from _flatten([ir.Evaluate(again), ir.Evaluate(replace(outer, value=value))])
             case ir.Evaluate(value=ir.Name() | ir.Constant() | ir.Convert(type=CType(kind="v"), value=ir.Name())):
                 pass
             case ir.Switch():
-                yield from _as_if(node)
+                yield from _write_as_if(node)
             case _:
                 yield node
 
 
-def _as_if(node: ir.Switch) -> Sequence[ir.Statement]:
+def _write_as_if(node: ir.Switch) -> Sequence[ir.Statement]:
     """A ``switch`` as ``if`` and ``else if``."""
     rest = ir.Block()
     arms: list[tuple[list[ir.Expression | None], ir.Block]] = [([], rest)]
@@ -1047,7 +1050,7 @@ def _as_if(node: ir.Switch) -> Sequence[ir.Statement]:
 
 def _ends(block: ir.Block | None) -> bool:
     """Whether every way through a block returns."""
-    match list(_flat(block.body))[-1:] if block is not None else []:
+    match list(_flatten(block.body))[-1:] if block is not None else []:
         case [ir.If(then=then, otherwise=otherwise)]:
             return _ends(then) and _ends(otherwise)
         case [ir.Return() | ir.Raise()]:
@@ -1055,7 +1058,7 @@ def _ends(block: ir.Block | None) -> bool:
     return False
 
 
-def _assigned(node: ir.Node) -> tuple[Symbol | None, ir.Expression | None]:
+def _split_assignment(node: ir.Node) -> tuple[Symbol | None, ir.Expression | None]:
     """The variable that a statement gives a value, or the number that a pointer leads to, and the value."""
     match node:
         case ir.Declare(symbol=symbol, value=value):
@@ -1068,49 +1071,49 @@ def _assigned(node: ir.Node) -> tuple[Symbol | None, ir.Expression | None]:
     return None, None
 
 
-def _added(value: ir.Expression, symbol: Symbol) -> tuple[str, ir.Expression]:
+def _split_sum(value: ir.Expression, symbol: Symbol) -> tuple[str, ir.Expression]:
     """The operator and the operand of ``s += e`` or ``s = s + e``, without conversions in between."""
-    value = _static(value)
+    value = _evaluate_static(value)
     if not isinstance(value, ir.Binary) or value.op not in _NEUTRAL or value.type not in (symbol.type.element, OBJECT):
         raise _NoVector
-    left = _static(value.left)
+    left = _evaluate_static(value.left)
     if not (isinstance(left, ir.Current) or (isinstance(left, ir.Name) and left.symbol is symbol)):
         raise _NoVector
     return value.op, value.right
 
 
-def _changes(node: ir.Statement) -> Iterator[tuple[Symbol, bool]]:
+def _find_changes(node: ir.Statement) -> Iterator[tuple[Symbol, bool]]:
     """Variables that a statement of a loop changes, and whether from their values before."""
-    symbol, value = _assigned(node)
+    symbol, value = _split_assignment(node)
     if symbol is not None and value is not None:
-        yield symbol, symbol in _symbols(value) or any(isinstance(n, ir.Current) for n in ir.walk(value))
+        yield symbol, symbol in _find_symbols(value) or any(isinstance(n, ir.Current) for n in ir.walk(value))
     match node:
         case ir.CountedFor(body=body) | ir.ForEach(body=body):
             if isinstance(node, ir.CountedFor):
                 yield node.counter, False
-            yield from (change for inner in _flat(body.body) for change in _changes(inner))
+            yield from (change for inner in _flatten(body.body) for change in _find_changes(inner))
         case ir.If(test=test, then=then, otherwise=otherwise):
             # `if (e > m) m = e;` keeps m from one turn to the next
-            read = _symbols(test)
-            inside = _flat([then, otherwise or ir.Block()])
-            yield from ((of, before or of in read) for inner in inside for of, before in _changes(inner))
+            read = _find_symbols(test)
+            inside = _flatten([then, otherwise or ir.Block()])
+            yield from ((of, before or of in read) for inner in inside for of, before in _find_changes(inner))
 
 
 # -- Python's statements --------------------------------------------------------------------------
 
 
-def _alive(lines: Sequence[ast.stmt]) -> list[ast.stmt]:
+def _drop_unused(lines: Sequence[ast.stmt]) -> list[ast.stmt]:
     """The lines without assignments that nothing reads; ``s = v.sum()`` just before ``return s`` is one line."""
     read: set[str] = set()
     alive: list[ast.stmt] = []
     for node in reversed(lines):
-        names = _names_assigned(node)
+        names = _find_assigned_names(node)
         if names and isinstance(node, ast.Assign):
             if not names & read:
                 continue
-            read = (read - names) | _names(node.value)
+            read = (read - names) | _find_names(node.value)
         else:
-            read |= _names(node)
+            read |= _find_names(node)
         alive.insert(0, node)
     match alive:
         case [*first, ast.Assign(targets=[ast.Name(id=name)], value=value), ast.Return(value=ast.Name(id=last))]:
@@ -1118,11 +1121,11 @@ def _alive(lines: Sequence[ast.stmt]) -> list[ast.stmt]:
     return alive
 
 
-def _names(node: ast.AST) -> set[str]:
+def _find_names(node: ast.AST) -> set[str]:
     return {n.id for n in walk(node) if isinstance(n, ast.Name)}
 
 
-def _names_assigned(node: ast.stmt) -> set[str]:
+def _find_assigned_names(node: ast.stmt) -> set[str]:
     """The variables that a line gives values, not elements."""
     targets = node.targets if isinstance(node, ast.Assign) else []
-    return set().union(*(_names(target) for target in targets if not isinstance(target, ast.Subscript)))
+    return set().union(*(_find_names(target) for target in targets if not isinstance(target, ast.Subscript)))

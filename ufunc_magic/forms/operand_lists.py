@@ -24,7 +24,7 @@ class OperandLists:
 
     def sizes(self) -> Lines:
         """The lines that give the parameters that are sizes their values."""
-        return [assign(self.names[at], self._measured(dim)) for at, dim in self.signature.sizes.items()]
+        return [assign(self.names[at], self._measure_dimension(dim)) for at, dim in self.signature.sizes.items()]
 
     def opening(self, operand: Operand, *, assigned: bool = False, changed: bool = False) -> Lines:
         """What an operand needs before the first statement, which may certainly assign it or change its elements."""
@@ -33,9 +33,9 @@ class OperandLists:
             if operand.role != "output" or assigned:
                 return []
             return [assign(name, zero(t))]
-        flat = self._flat(operand)
+        flat = self._is_flat(operand)
         if operand.role == "output":
-            lengths = [self._size(dim) for dim in operand.core]
+            lengths = [self._write_size(dim) for dim in operand.core]
             lengths = [python("{} * {}", *lengths)] if flat else lengths
             return [assign(name, array(zero(t.element), lengths))]
         if flat:
@@ -49,30 +49,30 @@ class OperandLists:
         name = self.names[operand.index]
         if not operand.core:
             return ast.Name(name)
-        if self._flat(operand):
-            rows, columns = map(self._size, operand.core)
+        if self._is_flat(operand):
+            rows, columns = map(self._write_size, operand.core)
             return python("[{0}[i * {1}:(i + 1) * {1}] for i in range({2})]", name, columns, rows)
         return ast.Name(name)
 
-    def _size(self, dim: int | str) -> ast.expr:
+    def _write_size(self, dim: int | str) -> ast.expr:
         """How the text says the size of a core dimension."""
         if isinstance(dim, int):
             return number(dim)
         if not dim.isidentifier():
-            return _Computed(self._size).visit(ast.parse(dim, mode="eval").body)  # type: ignore[no-any-return]
+            return _Computed(self._write_size).visit(ast.parse(dim, mode="eval").body)  # type: ignore[no-any-return]
         if operand := self.signature.size_operands.get(dim):
             return ast.Name(self.names[operand.index])
         parameter = next((at for at, of in self.signature.sizes.items() if of == dim), None)
-        return self._measured(dim) if parameter is None else ast.Name(self.names[parameter])
+        return self._measure_dimension(dim) if parameter is None else ast.Name(self.names[parameter])
 
-    def _measured(self, dim: str) -> ast.expr:
+    def _measure_dimension(self, dim: str) -> ast.expr:
         """``len(...)`` of the first input that has the core dimension."""
         for operand in self.signature.inputs:
             if dim in operand.core:
                 return length(self.names[operand.index], operand.core.index(dim))
         raise Stop(f"has the core dimension {dim}, which no input has")
 
-    def _flat(self, operand: Operand) -> bool:
+    def _is_flat(self, operand: Operand) -> bool:
         """Whether the cell sees the core as one run of elements where Python sees nested lists."""
         depth = self.types[operand.index].depth
         if depth in (0, len(operand.core)):

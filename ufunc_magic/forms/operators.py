@@ -143,7 +143,7 @@ class Operators:
             raise self.stop(f"applies `{op}` to a floating-point number", node)
         left, right = self.settle(left), self.settle(right)
         t = usual(left.type, right.type)
-        left, right = self._real(left, right, t)
+        left, right = self._make_real(left, right, t)
         if t == FLOAT:
             left, right = self.as_operand(left, t), self.as_operand(right, t)
         if op == "/" and (t.kind == "c" or not right.value):
@@ -152,7 +152,7 @@ class Operators:
             return rounded(Expr(marked("cmul", left, right), t))
         return rounded(Expr(operation(op, left, right), t))
 
-    def _real(self, left: Expr, right: Expr, t: CType) -> tuple[Expr, Expr]:
+    def _make_real(self, left: Expr, right: Expr, t: CType) -> tuple[Expr, Expr]:
         """Two operands, at least one of them as Python's float: both may be an int where C has a double."""
         if left.whole and (right.whole or right.type.integral):
             return Expr(marked("whole", left), t), right
@@ -281,10 +281,10 @@ class Operators:
         """A call of a function of C's library, which works in the floating-point type ``t``."""
         values = [self.settle(v) for v in values]
         if row.result == "same" and row.python == "abs" and values[0].type.integral:
-            return self._absolute(values[0])
+            return self._write_absolute(values[0])
         if row.result not in ("same", "complex") and t.kind == "f":
             count = row.integer[0] if row.integer is not None else -1
-            values = [v if at == count else self._argument(v, t, row) for at, v in enumerate(values)]
+            values = [v if at == count else self._convert_argument(v, t, row) for at, v in enumerate(values)]
         elif row.name == "cpow" and all(v.type.kind != "c" for v in values):  # NumPy's power would be real
             values[0] = self.convert(values[0], COMPLEX)
         if row.python == "{0}":
@@ -308,7 +308,7 @@ class Operators:
         e = Expr(written, of, 0 if flag else None, 1 if flag else None, truth=flag, whole=row.whole)
         return rounded(e)
 
-    def _argument(self, e: Expr, t: CType, row: MathFunction) -> Expr:
+    def _convert_argument(self, e: Expr, t: CType, row: MathFunction) -> Expr:
         """An argument as a parameter of type ``t`` holds it, where that changes its value."""
         returned = row.python in ("min", "max")  # as it is, not as a floating-point number
         if not e.type.arithmetic or (returned and (e.type.integral or e.whole)):
@@ -317,7 +317,7 @@ class Operators:
             return self.to_float(e, t)
         return self.as_operand(e, t)
 
-    def _absolute(self, e: Expr) -> Expr:
+    def _write_absolute(self, e: Expr) -> Expr:
         t = promoted(e.type)
         low, high = e.range
         loose = max(high, -low) > t.high

@@ -39,10 +39,10 @@ def is_pure(tree: ast.Module) -> bool:
     if not all(name.partition(".")[0] in _MODULES for name in known.values()):
         return False
     known |= {node.name: "" for node in walk(tree) if isinstance(node, ast.FunctionDef)}
-    return all(_harmless(node, known) for node in walk(tree))
+    return all(_is_harmless(node, known) for node in walk(tree))
 
 
-def _harmless(node: ast.AST, known: dict[str, str]) -> bool:
+def _is_harmless(node: ast.AST, known: dict[str, str]) -> bool:
     match node:
         case ast.Global() | ast.Nonlocal() | ast.With() | ast.Yield() | ast.YieldFrom() | ast.Await():
             return False
@@ -53,14 +53,14 @@ def _harmless(node: ast.AST, known: dict[str, str]) -> bool:
         case ast.Call():
             return False
         case ast.Attribute(attr=name):
-            root = _root(node)
+            root = _find_root(node)
             if known.get(root):
                 return not (known[root].startswith("numpy") and _NUMPY_IMPURE & {*ast.unparse(node).split(".")})
             return name in _ATTRIBUTES or name in _METHODS
     return True
 
 
-def _root(node: ast.expr) -> str:
+def _find_root(node: ast.expr) -> str:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""

@@ -57,17 +57,17 @@ class PythonWriter(ExpressionWriter):
     def statements(self, nodes: Sequence[Statement]) -> Lines:
         return [line for node in nodes for line in self.write(node)]
 
-    def _scoped(self, nodes: Sequence[Statement]) -> Lines:
+    def _write_scope(self, nodes: Sequence[Statement]) -> Lines:
         self.scopes.append(set())
         lines = self.statements(nodes)
         self.scopes.pop()
         return lines
 
-    def _suite(self, block: Block) -> Lines:
+    def _write_suite(self, block: Block) -> Lines:
         """The body of another statement."""
-        return self._scoped(block.body) or [ast.Pass()]
+        return self._write_scope(block.body) or [ast.Pass()]
 
-    def _looped(self, update: Lines | None, write: Callable[[], Lines]) -> Lines:
+    def _write_in_loop(self, update: Lines | None, write: Callable[[], Lines]) -> Lines:
         """What is written inside of a loop or a switch."""
         self.around.append(update)
         lines = write()
@@ -80,109 +80,109 @@ class PythonWriter(ExpressionWriter):
             raise self.refused(node)
         return method(self, node)
 
-    def _block(self, node: Block) -> Lines:
-        return self._scoped(node.body)
+    def _write_block(self, node: Block) -> Lines:
+        return self._write_scope(node.body)
 
-    def _opaque_statement(self, node: ir.OpaqueStatement) -> Lines:
+    def _write_opaque_statement(self, node: ir.OpaqueStatement) -> Lines:
         raise self.stop(node.reason, node)
 
-    def _evaluate(self, node: ir.Evaluate) -> Lines:
-        return self._prepared(lambda: self.effect(node.value))
+    def _write_evaluate(self, node: ir.Evaluate) -> Lines:
+        return self._write_prepared(lambda: self.effect(node.value))
 
-    def _break(self, node: ir.Break) -> Lines:
+    def _write_break(self, node: ir.Break) -> Lines:
         if not self.around or self.around[-1] is None:
             raise self.stop("leaves a switch from inside a case", node)
         return [ast.Break()]
 
-    def _continue(self, node: ir.Continue) -> Lines:
+    def _write_continue(self, node: ir.Continue) -> Lines:
         update = next((lines for lines in reversed(self.around) if lines is not None), [])
         return [*update, ast.Continue()]
 
-    def _raise(self, node: ir.Raise) -> Lines:
+    def _write_raise(self, node: ir.Raise) -> Lines:
         message = [ast.Constant(node.message)] if node.message is not None else []
         kind = STD_EXCEPTIONS.get(node.exception.removeprefix("std::"), "RuntimeError")
         return [ast.Raise(call(kind, *message))]
 
-    def _assert(self, node: ir.Assert) -> Lines:
+    def _write_assert(self, node: ir.Assert) -> Lines:
         if isinstance(node.test, ir.Constant) and node.test.value == 0:
             return [ast.Assert(ast.Constant(False), ast.Constant(node.message))]
         test = self.condition(node.test)
         return [ast.Assert(test.node, ast.Constant(node.message) if node.message is not None else None)]
 
-    def _prepared(self, write: Callable[[], Lines]) -> Lines:
+    def _write_prepared(self, write: Callable[[], Lines]) -> Lines:
         """A statement after what its expression needs before it."""
         self.before = []
         middle = write()
         lines, self.before = [*self.before, *middle], None
         return lines
 
-    def _tested(self, test: Callable[[], Expr]) -> tuple[Lines, Expr]:
+    def _write_test(self, test: Callable[[], Expr]) -> tuple[Lines, Expr]:
         """The condition of a statement, and what must come before it."""
         self.before = []
         e = test()
         lines, self.before = self.before, None
         return lines, e
 
-    def _return(self, node: ir.Return) -> Lines:
+    def _write_return(self, node: ir.Return) -> Lines:
         def line() -> Lines:
             pairs = zip(node.values, self.types, strict=False)
             values = [self.convert(self.initial(v, t), t, node=node, final=True) for v, t in pairs]
             return [result(self.results(*values))]
 
-        return self._prepared(line)
+        return self._write_prepared(line)
 
-    def _if(self, node: ir.If) -> Lines:
-        lines, test = self._tested(lambda: self.condition(node.test))
-        suite = self._suite(node.then)
+    def _write_if(self, node: ir.If) -> Lines:
+        lines, test = self._write_test(lambda: self.condition(node.test))
+        suite = self._write_suite(node.then)
         other: Lines = []
         if node.otherwise is not None:
             match node.otherwise.body:
                 case (ir.If() as inner,) if node.otherwise.at == inner.at:
                     other = self.write(inner)
                 case _:
-                    other = self._suite(node.otherwise)
+                    other = self._write_suite(node.otherwise)
         return [*lines, ast.If(test.node, suite, other)]
 
     # -- loops ------------------------------------------------------------------------------------
 
-    def _while(self, node: ir.While) -> Lines:
-        return self._loop(node.test, [], node.body)
+    def _write_while(self, node: ir.While) -> Lines:
+        return self._write_loop(node.test, [], node.body)
 
-    def _loop(self, test: Expression | None, update: Lines, body: Block) -> Lines:
+    def _write_loop(self, test: Expression | None, update: Lines, body: Block) -> Lines:
         first: Lines = []
         condition: ast.expr = ast.Constant(True)
         if test is not None:
-            first, e = self._tested(lambda: self.condition(test))
+            first, e = self._write_test(lambda: self.condition(test))
             if first:
                 first.append(ast.If(negation(e), [ast.Break()], []))
             elif not e.value:
                 condition = e.node
-        lines = self._looped(update, lambda: self._suite(body))
+        lines = self._write_in_loop(update, lambda: self._write_suite(body))
         if isinstance(lines[0], ast.Pass) and (first or update):
             lines = []
         return [ast.While(condition, [*first, *lines, *update], [])]
 
-    def _do(self, node: ir.DoWhile) -> Lines:
+    def _write_do(self, node: ir.DoWhile) -> Lines:
         leaves = any(isinstance(n, ir.Break | ir.Continue) for n in walk(node.body))
         if integer(node.test) == 0 and isinstance(node.test, ir.Constant) and not leaves:
-            return self._scoped(node.body.body)
-        first, e = self._tested(lambda: self.condition(node.test))
+            return self._write_scope(node.body.body)
+        first, e = self._write_test(lambda: self.condition(node.test))
         endless = isinstance(e.value, int) and e.value != 0
-        last = [] if endless else [*first, ast.If(_negated(e), [ast.Break()], [])]
-        lines = self._looped(last, lambda: self._suite(node.body))
+        last = [] if endless else [*first, ast.If(_negate(e), [ast.Break()], [])]
+        lines = self._write_in_loop(last, lambda: self._write_suite(node.body))
         return [ast.While(ast.Constant(True), [*lines, *last], [])]
 
-    def _for(self, node: ir.For) -> Lines:
+    def _write_for(self, node: ir.For) -> Lines:
         self.scopes.append(set())
         lines = self.statements(node.start)
         # The update is written in the scope of the loop's header, before the body declares its own names.
         update_of = node.update
-        update = self._prepared(lambda: self.effect(update_of)) if update_of is not None else []
-        lines += self._loop(node.test, update, node.body)
+        update = self._write_prepared(lambda: self.effect(update_of)) if update_of is not None else []
+        lines += self._write_loop(node.test, update, node.body)
         self.scopes.pop()
         return lines
 
-    def _counted(self, node: ir.CountedFor) -> Lines:
+    def _write_counted(self, node: ir.CountedFor) -> Lines:
         """``for i in range(...)``."""
         self.scopes.append(set())
         t = node.counter.type
@@ -205,17 +205,17 @@ class PythonWriter(ExpressionWriter):
             known = self.declare(node.counter, t, low=low, high=high)
         else:
             known = self.variables[node.counter] = replace(known, low=low, high=high)
-        ends = [_plus(end, (1 if node.step > 0 else -1) * node.inclusive)]
+        ends = [_add_amount(end, (1 if node.step > 0 else -1) * node.inclusive)]
         if node.step != 1 or begin.value != 0:
             ends = [begin.node, *ends, *([number(node.step)] if node.step != 1 else [])]
-        lines = self._looped([], lambda: self._suite(node.body))
+        lines = self._write_in_loop([], lambda: self._write_suite(node.body))
         self.scopes.pop()
         return [ast.For(ast.Name(known.name), call("range", *ends), lines, [])]
 
     # -- switch -----------------------------------------------------------------------------------
 
-    def _switch(self, node: ir.Switch) -> Lines:
-        lines, subject = self._tested(lambda: self.settled(node.subject))
+    def _write_switch(self, node: ir.Switch) -> Lines:
+        lines, subject = self._write_test(lambda: self.settled(node.subject))
         if not isinstance(subject.node, ast.Name):
             name = ast.Name(self.scope.fresh("key"))
             lines.append(assign(name, subject))
@@ -225,12 +225,12 @@ class PythonWriter(ExpressionWriter):
         labels: list[Expression | None] = []
         for arm in node.arms:
             labels += arm.labels
-            if arm.falls and not _statements(arm.body):
+            if arm.falls and not _are_statements(arm.body):
                 continue
             if arm.falls:
                 raise self.stop("falls through from one case to the next", arm)
             values = [self.settled(label).node for label in labels if label is not None]
-            suite = self._looped(None, lambda arm=arm: self._scoped(arm.body))  # type: ignore[misc]
+            suite = self._write_in_loop(None, lambda arm=arm: self._write_scope(arm.body))  # type: ignore[misc]
             if len(values) < len(labels):
                 default = suite
             elif len(values) == 1:
@@ -262,9 +262,9 @@ class PythonWriter(ExpressionWriter):
             if symbol.initial is None or (symbol.assigned and not symbol.const):
                 raise self.stop(f"keeps `{symbol.name}` between calls", node)
             return []
-        return self._prepared(lambda: self._local(node))
+        return self._write_prepared(lambda: self._write_local(node))
 
-    def _local(self, node: ir.Declare) -> Lines:
+    def _write_local(self, node: ir.Declare) -> Lines:
         symbol, t = node.symbol, node.symbol.type
         if symbol.reference:
             raise self.stop(f"uses the reference `{symbol.name}`", node)
@@ -272,16 +272,16 @@ class PythonWriter(ExpressionWriter):
             self.value(node.value)  # why its type is not known
         self.scope.check_type(t, node)
         if t.kind == "a" and t.length is None and not node.sizes:
-            return self._alias(node)
+            return self._write_alias(node)
         if node.value is not None:
             e = self.convert(self.initial(node.value, t), t, node=node.value)
-            return [assign(self._declared(symbol).name, e)]
-        variable = self._declared(symbol)
+            return [assign(self._add_variable(symbol).name, e)]
+        variable = self._add_variable(symbol)
         if t.kind == "a":
-            return [assign(variable.name, self._empty(t, node.sizes))]
+            return [assign(variable.name, self._write_empty(t, node.sizes))]
         return []
 
-    def _alias(self, node: ir.Declare) -> Lines:
+    def _write_alias(self, node: ir.Declare) -> Lines:
         """A pointer that is another name of an array."""
         symbol = node.symbol
         for change in self.changes.get(symbol, ()):
@@ -292,10 +292,10 @@ class PythonWriter(ExpressionWriter):
             raise self.stop(f"uses the pointer variable `{symbol.name}`", node)
         return [assign(self.declare(symbol, value.type).name, value)]
 
-    def _declared(self, symbol: Symbol) -> Variable:
+    def _add_variable(self, symbol: Symbol) -> Variable:
         t = symbol.type
-        if t.integral and t.bits >= 32 and self._counts(symbol):
-            down = any(_steps_down(change) for change in self.changes.get(symbol, ()))
+        if t.integral and t.bits >= 32 and self._is_counter(symbol):
+            down = any(_counts_down(change) for change in self.changes.get(symbol, ()))
             if t.kind == "i" or not down:
                 return self.declare(symbol, t, low=-COUNTER if t.kind == "i" else 0, high=COUNTER)
         return self.declare(symbol, t)
@@ -304,7 +304,7 @@ class PythonWriter(ExpressionWriter):
     def _starts(self) -> dict[Symbol, Expression | None]:
         return {node.symbol: node.value for node in walk(self.function.body) if isinstance(node, ir.Declare)}
 
-    def _counts(self, symbol: Symbol) -> bool:
+    def _is_counter(self, symbol: Symbol) -> bool:
         """Whether an int starts from literals and moves by small literals only."""
         moves = self.changes.get(symbol, [])
         start = self._starts.get(symbol)
@@ -323,46 +323,46 @@ class PythonWriter(ExpressionWriter):
             isinstance(v, ir.Constant) and not isinstance(v.value, complex) and 0 <= v.value < _SMALL for v in plain
         )
 
-    def _empty(self, t: CType, sizes: Sequence[Expression | None]) -> ast.expr:
+    def _write_empty(self, t: CType, sizes: Sequence[Expression | None]) -> ast.expr:
         """A zeroed local array, whose lengths may be expressions."""
         if not any(size is not None for size in sizes):
             return zero(t)
         if t.of is None:
             raise self.stop("declares an array of size 0")
-        inner = self._empty(t.of, sizes[1:])
+        inner = self._write_empty(t.of, sizes[1:])
         size = self.settled(sizes[0]).node if sizes[0] is not None else number(t.length or 0)
         return array(inner, [size], copied=t.of.kind == "a")
 
     _STATEMENTS: ClassVar[dict[type[Node], Callable[..., Lines]]] = {
-        ir.Assert: _assert,
-        Block: _block,
-        ir.Break: _break,
-        ir.Continue: _continue,
-        ir.CountedFor: _counted,
+        ir.Assert: _write_assert,
+        Block: _write_block,
+        ir.Break: _write_break,
+        ir.Continue: _write_continue,
+        ir.CountedFor: _write_counted,
         ir.Declare: _declare,
-        ir.DoWhile: _do,
-        ir.Evaluate: _evaluate,
-        ir.For: _for,
-        ir.If: _if,
-        ir.OpaqueStatement: _opaque_statement,
-        ir.Raise: _raise,
-        ir.Return: _return,
-        ir.Switch: _switch,
-        ir.While: _while,
+        ir.DoWhile: _write_do,
+        ir.Evaluate: _write_evaluate,
+        ir.For: _write_for,
+        ir.If: _write_if,
+        ir.OpaqueStatement: _write_opaque_statement,
+        ir.Raise: _write_raise,
+        ir.Return: _write_return,
+        ir.Switch: _write_switch,
+        ir.While: _write_while,
     }
 
 
-def _statements(nodes: Sequence[Statement]) -> bool:
+def _are_statements(nodes: Sequence[Statement]) -> bool:
     """Whether these do anything at all."""
-    return any(_statements(node.body) if isinstance(node, Block) else True for node in nodes)
+    return any(_are_statements(node.body) if isinstance(node, Block) else True for node in nodes)
 
 
-def _steps_down(change: Node) -> bool:
+def _counts_down(change: Node) -> bool:
     value = bare(change.value) if isinstance(change, ir.Assignment) else None
     return isinstance(value, ir.Binary) and value.op == "-"
 
 
-def _plus(e: Expr, amount: int) -> ast.expr:
+def _add_amount(e: Expr, amount: int) -> ast.expr:
     """``e + 1`` or ``e - 1`` for a range's end, folded where it can be."""
     match e.node:
         case _ if not amount:
@@ -375,7 +375,7 @@ def _plus(e: Expr, amount: int) -> ast.expr:
     return operation("+" if amount > 0 else "-", e, 1)
 
 
-def _negated(e: Expr) -> ast.expr:
+def _negate(e: Expr) -> ast.expr:
     """The condition that is true where ``e`` is not."""
     match e.node:
         case ast.UnaryOp(op=ast.Not(), operand=inner):

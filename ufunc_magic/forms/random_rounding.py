@@ -55,7 +55,7 @@ def at_random(function: Callable[..., Any], *, operations: int = OPERATIONS) -> 
         nonlocal left, state
         _draws.left, _draws.state = left, state
         try:
-            return function(*map(_inexact, arguments))
+            return function(*map(_make_inexact, arguments))
         finally:
             left, state = _draws.left, _draws.state
 
@@ -72,11 +72,11 @@ class _Complex(complex):
         return _Complex(-complex(self))
 
 
-def _inexact(value: Any) -> Any:
+def _make_inexact(value: Any) -> Any:
     """An argument of a function of scalars, or a core as nested lists, whose operations are rounded at random."""
     match value:
         case list():
-            return [_inexact(part) for part in value]
+            return [_make_inexact(part) for part in value]
         case complex():
             return _Complex(value)
         case float():
@@ -84,34 +84,34 @@ def _inexact(value: Any) -> Any:
     return value
 
 
-def _rounded(value: Any, *, ulp: int = 1, exact: bool = True) -> Any:
+def _round_result(value: Any, *, ulp: int = 1, exact: bool = True) -> Any:
     """A result up to so many units in the last place away; ``exact``: not if it is whole."""
     if isinstance(value, complex):
         unit = math.ulp(max(abs(value.real), abs(value.imag)))
         return _Complex(*(part and part + _steps(ulp) * unit for part in (value.real, value.imag)))
     if not isinstance(value, float) or not math.isfinite(value) or not value:
-        return _inexact(value)
+        return _make_inexact(value)
     if exact and abs(value) < _WHOLE and value.is_integer():
         return _Real(value)
     return _Real(value + _steps(ulp) * math.ulp(value))
 
 
-def _operator(name: str) -> Callable[..., Any]:
+def _make_operator(name: str) -> Callable[..., Any]:
     def operate(self: Any, other: Any) -> Any:
         kind = complex if isinstance(self, complex) or isinstance(other, complex) else float
-        return _rounded(getattr(kind, name)(kind(self), other))
+        return _round_result(getattr(kind, name)(kind(self), other))
 
     return operate
 
 
 for _word in "add sub mul truediv pow".split():
     for _name in (f"__{_word}__", f"__r{_word}__"):
-        setattr(_Real, _name, _operator(_name))
-        setattr(_Complex, _name, _operator(_name))
+        setattr(_Real, _name, _make_operator(_name))
+        setattr(_Complex, _name, _make_operator(_name))
 
 
-def _function(function: Callable[..., Any], ulp: int = 4) -> Callable[..., Any]:
-    return lambda *values: _rounded(function(*values), ulp=ulp, exact=False)
+def _wrap_function(function: Callable[..., Any], ulp: int = 4) -> Callable[..., Any]:
+    return lambda *values: _round_result(function(*values), ulp=ulp, exact=False)
 
 
 def random_names(names: Mapping[str, Any]) -> dict[str, object]:
@@ -119,17 +119,19 @@ def random_names(names: Mapping[str, Any]) -> dict[str, object]:
     real, other = vars(names["math"]), vars(names["cmath"])
     return {
         **names,
-        "math": SimpleNamespace(**{**real, **{name: _function(real[name], ulp) for name, ulp in _INEXACT.items()}}),
-        "cmath": SimpleNamespace(
-            **{**other, **{name: _function(f) for name, f in other.items() if hasattr(cmath, name)}}
+        "math": SimpleNamespace(
+            **{**real, **{name: _wrap_function(real[name], ulp) for name, ulp in _INEXACT.items()}}
         ),
-        **{name: _function(names[name], 1) for name in ("_cmul", "_cdiv", "_cpow", "_libm_cpow")},
+        "cmath": SimpleNamespace(
+            **{**other, **{name: _wrap_function(f) for name, f in other.items() if hasattr(cmath, name)}}
+        ),
+        **{name: _wrap_function(names[name], 1) for name in ("_cmul", "_cdiv", "_cpow", "_libm_cpow")},
         "complex": lambda *parts: _Complex(*parts),
-        "_float32": _float,
+        "_float32": _make_float,
     }
 
 
-def _float(value: float) -> float:
+def _make_float(value: float) -> float:
     near = float32(value)
     if not math.isfinite(near) or float(value).is_integer():
         return _Real(near)

@@ -14,7 +14,7 @@ from ..ir import MATH_FUNCTIONS, float32
 from .random_rounding import random_names
 
 
-def _never_raising(name: str, function: Callable[..., Any], kind: type) -> Callable[..., Any]:
+def _raise_never(name: str, function: Callable[..., Any], kind: type) -> Callable[..., Any]:
     """``function`` with C's answer, which is NumPy's, where Python raises."""
     other = getattr(np, {"pow": "power"}.get(name, name), None) or getattr(np, f"arc{name[1:]}", None)
 
@@ -58,7 +58,8 @@ def _cmul(a: Any, b: Any) -> complex:
     if not (cmath.isinf(a) or cmath.isinf(b)):
         return plain
     a, b = (
-        _corner(z) if cmath.isinf(z) else complex(*(0.0 if p != p else p for p in (z.real, z.imag))) for z in (a, b)
+        _find_corner(z) if cmath.isinf(z) else complex(*(0.0 if p != p else p for p in (z.real, z.imag)))
+        for z in (a, b)
     )
     re, im = a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real
     return complex(math.inf * re, math.inf * im)
@@ -68,7 +69,7 @@ def _complex64(z: complex) -> complex:
     return complex(float32(z.real), float32(z.imag))
 
 
-def _corner(z: complex) -> complex:
+def _find_corner(z: complex) -> complex:
     """An infinity as a number in its direction."""
     return complex(*(math.copysign(1.0 if math.isinf(part) else 0.0, part) for part in (z.real, z.imag)))
 
@@ -116,24 +117,24 @@ def _truncate(x: float, bits: int, unsigned: int = 0) -> int:
     return int(x)
 
 
-def _whole(function: Callable[[float], float]) -> Callable[[float], float]:
+def _round_whole(function: Callable[[float], float]) -> Callable[[float], float]:
     """``function``, which rounds, with a floating-point result as C's."""
     return lambda x: math.copysign(float(function(x)), x) if math.isfinite(x) else x
 
 
-_exp, _log = (_never_raising(name, getattr(cmath, name), complex) for name in ("exp", "log"))
+_exp, _log = (_raise_never(name, getattr(cmath, name), complex) for name in ("exp", "log"))
 
 _VERIFY: dict[str, object] = {
     "math": SimpleNamespace(
         **{
-            name: _never_raising(name, value, float) if callable(value) else value
+            name: _raise_never(name, value, float) if callable(value) else value
             for name, value in vars(math).items()
             if not name.startswith("_")
         }
     ),
     "cmath": SimpleNamespace(
         **{
-            name: _never_raising(name, getattr(cmath, name), complex)
+            name: _raise_never(name, getattr(cmath, name), complex)
             for row in MATH_FUNCTIONS.values()
             if row.result == "complex" and row.python.startswith("cmath.")
             for name in [row.python.removeprefix("cmath.")]
@@ -142,8 +143,8 @@ _VERIFY: dict[str, object] = {
     ),
     **{f.__name__: f for f in (_fdiv, _cdiv, _cmul, _cpow, _libm_cpow, _cabs, _complex64)},
     **{f.__name__: f for f in (_fmin, _fmax, _fdim, _truncate, _hypot3)},
-    **{f"_{f.__name__}": _whole(f) for f in (math.floor, math.ceil, math.trunc)},
-    "_rint": _whole(round),
+    **{f"_{f.__name__}": _round_whole(f) for f in (math.floor, math.ceil, math.trunc)},
+    "_rint": _round_whole(round),
     "_float32": float32,
 }
 

@@ -153,7 +153,7 @@ def number(value: complex) -> ast.expr:
     return ast.Constant(value)
 
 
-def _node(part: Part) -> ast.expr:
+def _make_node(part: Part) -> ast.expr:
     match part:
         case Expr():
             return part.node
@@ -166,7 +166,7 @@ def _node(part: Part) -> ast.expr:
 
 def operation(op: str, left: Part, right: Part) -> ast.expr:
     """``left op right``."""
-    kind, operands = _operator(op), [_node(left), _node(right)]
+    kind, operands = _find_operator(op), [_make_node(left), _make_node(right)]
     if isinstance(kind, ast.boolop):
         first = operands[0]  # `a and b and c` is one node
         same = isinstance(first, ast.BoolOp) and first.op is kind
@@ -177,13 +177,13 @@ def operation(op: str, left: Part, right: Part) -> ast.expr:
 
 
 @functools.cache
-def _operator(op: str) -> Any:
+def _find_operator(op: str) -> Any:
     node: Any = ast.parse(f"a {op} b", mode="eval").body
     return node.ops[0] if isinstance(node, ast.Compare) else node.op
 
 
 def negation(part: Part) -> ast.expr:
-    return ast.UnaryOp(ast.Not(), _node(part))
+    return ast.UnaryOp(ast.Not(), _make_node(part))
 
 
 def branches(cases: Sequence[tuple[ast.expr, Lines]], otherwise: Lines) -> Lines:
@@ -194,23 +194,23 @@ def branches(cases: Sequence[tuple[ast.expr, Lines]], otherwise: Lines) -> Lines
 
 
 def call(function: Part, *arguments: Part, **keywords: Part) -> ast.expr:
-    named = [ast.keyword(name, _node(value)) for name, value in keywords.items()]
-    return ast.Call(_node(function), [_node(a) for a in arguments], named)
+    named = [ast.keyword(name, _make_node(value)) for name, value in keywords.items()]
+    return ast.Call(_make_node(function), [_make_node(a) for a in arguments], named)
 
 
 def tuple_of(parts: Iterable[Part]) -> ast.expr:
     """The parts as a tuple; one alone as itself."""
-    nodes = [_node(p) for p in parts]
+    nodes = [_make_node(p) for p in parts]
     return nodes[0] if len(nodes) == 1 else ast.Tuple(nodes)
 
 
 def python(template: str, *parts: Part) -> ast.expr:
     """The expression that ``template`` spells, its ``{0}``, ``{1}`` (or ``{}``) replaced by ``parts``."""
-    return _filled(_template(template, len(parts)), [_node(p) for p in parts])  # type: ignore[no-any-return]
+    return _fill_template(_parse_template(template, len(parts)), [_make_node(p) for p in parts])  # type: ignore[no-any-return]
 
 
 def assign(target: Part, value: Part) -> ast.stmt:
-    return ast.Assign([_node(target)], _node(value))
+    return ast.Assign([_make_node(target)], _make_node(value))
 
 
 def result(parts: Sequence[Part]) -> ast.stmt:
@@ -253,18 +253,18 @@ def length(name: str, depth: int) -> ast.expr:
 
 
 @functools.lru_cache(maxsize=512)
-def _template(text: str, count: int) -> ast.expr:
+def _parse_template(text: str, count: int) -> ast.expr:
     return ast.parse(text.format(*(f"__{position}" for position in range(count))) if count else text, mode="eval").body
 
 
-def _filled(node: Any, parts: Sequence[ast.expr]) -> Any:
+def _fill_template(node: Any, parts: Sequence[ast.expr]) -> Any:
     match node:
         case ast.Name(id=name) if name.startswith("__") and name[2:].isdigit():
             return parts[int(name[2:])]
         case ast.AST():
-            return type(node)(**{name: _filled(value, parts) for name, value in ast.iter_fields(node)})
+            return type(node)(**{name: _fill_template(value, parts) for name, value in ast.iter_fields(node)})
         case list():
-            return [_filled(item, parts) for item in node]
+            return [_fill_template(item, parts) for item in node]
     return node
 
 
@@ -325,12 +325,12 @@ class _Readable(ast.NodeTransformer):
 def text_of_module(blocks: Iterable[str | Sequence[ast.stmt]]) -> str:
     """The text of blocks of statements, or of text, with two blank lines between them."""
     return (
-        "\n\n\n".join(block.rstrip("\n") if isinstance(block, str) else _text(block) for block in blocks if block)
+        "\n\n\n".join(block.rstrip("\n") if isinstance(block, str) else _write_text(block) for block in blocks if block)
         + "\n"
     )
 
 
-def _text(block: Sequence[ast.stmt]) -> str:
+def _write_text(block: Sequence[ast.stmt]) -> str:
     readable = _Readable()
     return "\n".join(unparse(readable.visit(node) if _has_marks(node) else node) for node in block).strip("\n")
 

@@ -60,12 +60,12 @@ def refusals(source: str, *, name: str) -> tuple[Diagnostic, ...]:
     places: list[tuple[int, str, str]] = []
     for pattern, what, remedy in _WORDS:
         places += [(m.start(), what.format(m[0].decode(errors="replace")), remedy) for m in re.finditer(pattern, code)]
-    places += [(text.raw.find(header.encode()), *why) for header in text.includes for why in _of_header(header)]
-    places += [(at, *_LOCKSTEP) for at in _warp_synchronous(code, {m[1] for m in _VOLATILE.finditer(code)})]
-    return tuple(_diagnostic(text.raw, at, message, remedy, name) for at, message, remedy in sorted(places))
+    places += [(text.raw.find(header.encode()), *why) for header in text.includes for why in _explain_header(header)]
+    places += [(at, *_LOCKSTEP) for at in _find_warp_synchronous(code, {m[1] for m in _VOLATILE.finditer(code)})]
+    return tuple(_make_diagnostic(text.raw, at, message, remedy, name) for at, message, remedy in sorted(places))
 
 
-def _of_header(header: str) -> list[tuple[str, str]]:
+def _explain_header(header: str) -> list[tuple[str, str]]:
     """Why a header cannot be included: its message and remedy."""
     return [_TENSORS] * (header == "<mma.h>") + [_CCCL] * header.startswith(("<cub/", "<thrust/"))
 
@@ -82,11 +82,11 @@ def races(source: str) -> list[str]:
         return []
     code = cuda_text.read(source).code
     names = {m[1] for m in _SHARED.finditer(code)} - {m[1] for m in _VOLATILE.finditer(code)}
-    lines = sorted({code.count(b"\n", 0, at) + 1 for at in _warp_synchronous(code, names, loops=False)})
+    lines = sorted({code.count(b"\n", 0, at) + 1 for at in _find_warp_synchronous(code, names, loops=False)})
     return [f"line {line_mark(line)}: {_LOCKSTEP[0]}. {_LOCKSTEP[1]}" for line in lines[:1]]
 
 
-def _warp_synchronous(code: bytes, names: Iterable[bytes], *, loops: bool = True) -> list[int]:
+def _find_warp_synchronous(code: bytes, names: Iterable[bytes], *, loops: bool = True) -> list[int]:
     """Where one of the arrays is updated from other lanes' elements, ``s[t] += s[t + 32]``, again and no barrier
     between: in the next such line, or in a loop around."""
     places = []
@@ -114,7 +114,7 @@ def once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     return tuple(result.values())
 
 
-def _diagnostic(raw: bytes, at: int, message: str, remedy: str, name: str) -> Diagnostic:
+def _make_diagnostic(raw: bytes, at: int, message: str, remedy: str, name: str) -> Diagnostic:
     start = raw.rfind(b"\n", 0, at) + 1
     line = raw[start:].split(b"\n", 1)[0].decode(errors="replace")
     shown, column = source_line(line, len(raw[start:at].decode(errors="replace")) + 1)
@@ -135,7 +135,7 @@ def improved(fault: CompileError) -> CompileError:
     """The same error with each diagnostic said once a line and its remedy for device code."""
     # A header that includes NVIDIA's by its name is all there is to blame where that is not installed.
     outside = [d for d in fault.diagnostics if not d.file.startswith(_TEMPLATES)]
-    own = [_improved(d) for d in (outside if any(d.severity == "error" for d in outside) else fault.diagnostics)]
+    own = [_improve(d) for d in (outside if any(d.severity == "error" for d in outside) else fault.diagnostics)]
     # g++ reports a refused function a second time, at the parenthesis after it.
     once = {(d.severity, d.message, d.file, d.line): d for d in reversed(own)}
     diagnostics = list(once.values())[::-1]
@@ -143,7 +143,7 @@ def improved(fault: CompileError) -> CompileError:
     return type(fault)(head, remedy=fault.remedy, diagnostics=diagnostics, output=fault.output)
 
 
-def _improved(d: Diagnostic) -> Diagnostic:
+def _improve(d: Diagnostic) -> Diagnostic:
     if match := re.match(_REFUSED, d.message):
         return replace(d, message=f"{match['name']} is unavailable: {match['why']}")
     if d.severity != "error":

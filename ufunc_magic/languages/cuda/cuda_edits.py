@@ -62,10 +62,10 @@ def without_host(source: str, *, unit: Unit | None = None) -> str:
     text = cuda_text.read(source)
     spared = set(called_host(unit or typed)) | ({f.name for f in device_functions(unit)} if unit is not None else set())
     part = _HostPart(tree, "\n".join(text.macros.values()))
-    part.blank(_span(f, text) for f in host_functions(typed) if f.name not in spared)
+    part.blank(_find_span(f, text) for f in host_functions(typed) if f.name not in spared)
     while part.blank(part.unnamed()) or part.blank(part.members()):
         pass
-    return _blanked(source, text, part.spans)
+    return _blank_spans(source, text, part.spans)
 
 
 class _HostPart:
@@ -77,7 +77,7 @@ class _HostPart:
         self.directives = directives
         self.spans: list[tuple[int, int]] = []
         self.classes = [n for n in c.walk(tree.root) if n.type in _CLASSES and n.child_by_field_name("body")]
-        self.declarations = list(_of_file_scope(tree.root))
+        self.declarations = list(_list_file_scope(tree.root))
 
     def blank(self, spans: Iterable[tuple[int, int]]) -> bool:
         """Leave these spans out, and return whether there are any."""
@@ -97,19 +97,19 @@ class _HostPart:
     def unnamed(self) -> Iterator[tuple[int, int]]:
         """Classes and variables of the host's that nothing else names, and all that has a type of CUDA's runtime."""
         for node in self.classes:
-            span, name = self._whole(node), node.child_by_field_name("name")
+            span, name = self._find_whole(node), node.child_by_field_name("name")
             body = self.text(span)
             of_host = _OF_HOST.search(body) and not _ON_DEVICE.search(body)
             if name and of_host and not self.is_named(c.text_of(name), span):
                 yield span
         for node in self.declarations:
             text = self.text(node.byte_range)
-            names = _declared_names(node)
+            names = _list_declared_names(node)
             unnamed = names and not any(self.is_named(name, node.byte_range) for name in names)
             if not _ON_DEVICE.search(text) and (unnamed or _RUNTIME.search(text)):
                 yield node.byte_range
 
-    def _whole(self, node: c.Node) -> tuple[int, int]:
+    def _find_whole(self, node: c.Node) -> tuple[int, int]:
         """A class with its template, the variables that are declared with it, and the semicolon."""
         while node.parent is not None and node.parent.type in ("template_declaration", "declaration"):
             node = node.parent
@@ -128,16 +128,16 @@ class _HostPart:
                     yield member.byte_range
 
 
-def _of_file_scope(root: c.Node) -> Iterator[c.Node]:
+def _list_file_scope(root: c.Node) -> Iterator[c.Node]:
     """The statements of file scope that declare something without a body."""
     for node in root.named_children:
         if node.type == "ERROR":
-            yield from _of_file_scope(node)
+            yield from _list_file_scope(node)
         elif node.type in _STATEMENTS and not any(n.type in _BODIES for n in c.walk(node)):
             yield node
 
 
-def _declared_names(node: c.Node) -> list[str]:
+def _list_declared_names(node: c.Node) -> list[str]:
     """The variables and functions that a declaration with the usual linkage declares."""
     declared = [d for d, _ in c.read_declarations(node)] if node.type == "declaration" else []
     return [d.name for d in declared if d.name.isidentifier() and "extern" not in d.storage]
@@ -151,11 +151,11 @@ def _blank_bytes(code: bytes, spans: Iterable[tuple[int, int]]) -> bytes:
     return bytes(result)
 
 
-def _blanked(source: str, text: c.Text, spans: Sequence[tuple[int, int]]) -> str:
+def _blank_spans(source: str, text: c.Text, spans: Sequence[tuple[int, int]]) -> str:
     return _blank_bytes(text.raw, spans).decode() if spans else source
 
 
-def _span(function: Function, text: c.Text) -> tuple[int, int]:
+def _find_span(function: Function, text: c.Text) -> tuple[int, int]:
     """The bytes of a function as it is typed."""
     whole = function.text.encode()
     start = text.raw.find(whole, text.start_of_line(function.line))
@@ -196,9 +196,9 @@ def without_refused(source: str, diagnostics: Sequence[Diagnostic], *, name: str
     if outside or refused.keys() >= {f.name for f in functions}:
         message, remedy = f"{name} cannot be emulated on the CPU.", "Run it where there is a GPU."
         raise CompileError(message, diagnostics=once(diagnostics), remedy=remedy)
-    spans = [_span(f, text) for f in functions if f.name in refused]
+    spans = [_find_span(f, text) for f in functions if f.name in refused]
     spans += [(text.start_of_line(line), text.start_of_line(line + 1)) for line in lines]
-    return _blanked(source, text, spans), refused
+    return _blank_spans(source, text, spans), refused
 
 
 # --------------------------------------------------------------------------------- shared memory
@@ -228,7 +228,7 @@ def with_shared_memory(source: str) -> tuple[str, Sequence[str]]:
             continue
         if "static" in words:
             edits.append((*words["static"].byte_range, ""))
-        blocks = list(_blocks_around(node))
+        blocks = list(_list_blocks_around(node))
         if blocks:
             in_sight.setdefault(blocks[0], []).extend(names)
             sizes = " + ".join(f"sizeof({name})" for block in reversed(blocks) for name in in_sight.get(block, ()))
@@ -245,7 +245,7 @@ def with_shared_memory(source: str) -> tuple[str, Sequence[str]]:
     return b"".join([*pieces, raw[end:]]).decode(), tuple(dynamic)
 
 
-def _blocks_around(node: c.Node) -> Iterator[int]:
+def _list_blocks_around(node: c.Node) -> Iterator[int]:
     """The blocks that a declaration is in, innermost first."""
     above = node.parent
     while above is not None:

@@ -149,7 +149,7 @@ def time_on_gpu(function: Any, arrays: Sequence[Any], *, meter: Any = device) ->
         The GPU's clock: ``time_function`` and ``copy_bandwidth`` as in `ufunc_magic.languages.cuda.device`.
     """
     seconds = meter.time_function(function, arrays)
-    share = seconds.bandwidth / _copy_bandwidth(meter)
+    share = seconds.bandwidth / _measure_copy_bandwidth(meter)
     percent = "<1 %" if share < 0.005 else f"{share * 100:.0f} %"
     note = f"{percent} of the GPU's copy bandwidth" if share <= 1 else "the arrays stay in the GPU's cache"
     return [
@@ -159,7 +159,7 @@ def time_on_gpu(function: Any, arrays: Sequence[Any], *, meter: Any = device) ->
 
 
 @functools.cache
-def _copy_bandwidth(meter: Any) -> float:
+def _measure_copy_bandwidth(meter: Any) -> float:
     """Bytes per second of a copy: once for a session, since it takes a gigabyte of the GPU's memory."""
     return float(meter.copy_bandwidth())
 
@@ -170,11 +170,11 @@ def ptx_functions(text: str) -> tuple[tuple[str, str], ...]:
     for match in _PTX_FUNCTION.finditer(text):
         kind, symbol = match.groups()
         lines = [line for line in match[0].split("\n") if line.strip() and not line.lstrip().startswith("//")]
-        parts.append((f"{_name_of(symbol)}: {'a kernel' if kind == 'entry' else 'a function'}", "\n".join(lines)))
+        parts.append((f"{_demangle(symbol)}: {'a kernel' if kind == 'entry' else 'a function'}", "\n".join(lines)))
     return tuple(parts)
 
 
-def _name_of(symbol: str) -> str:
+def _demangle(symbol: str) -> str:
     """A function's name in C++, of what the Itanium ABI makes of it: ``ns::g`` of ``_ZN2ns1gEd``."""
     names, rest = [], re.sub(r"^_ZN?", "", symbol) if symbol.startswith("_Z") else ""
     while match := re.match(r"\d+", rest):

@@ -88,23 +88,25 @@ def run_program(library: Path, words: Sequence[str], *, show: Callable[[str], ob
 def with_launches(source: str) -> str:
     """Turn ``k<<<grid, block>>>(x)`` into ``__ufm_start("k", {grid, block}, [&] { k(x); })``, on the same lines."""
     source = _UNTYPED.sub(r"\1", source)
-    while launch := _first_launch(c.blank_literals(source), source):
+    while launch := _find_first_launch(c.blank_literals(source), source):
         start, end, call = launch
         breaks = "".join(re.findall(r"\\?\n", source[start:end]))
         source = source[:start] + call + breaks + source[end:]
     return source
 
 
-def _first_launch(code: str, raw: str) -> tuple[int, int, str] | None:
+def _find_first_launch(code: str, raw: str) -> tuple[int, int, str] | None:
     """Return the first complete launch of the host code: its start, its end and the call that replaces it."""
     at = code.find("<<<")
     while at >= 0:
-        start = _kernel_start(code, at)
-        close = _closing(code, at + 3, ">>>")
+        start = _find_kernel_start(code, at)
+        close = _find_closing(code, at + 3, ">>>")
         opening = re.compile(r"[\s\\]*\(").match(code, close + 3) if close > 0 else None
-        end = _closing(code, opening.end(), ")") if opening else -1
+        end = _find_closing(code, opening.end(), ")") if opening else -1
         if start >= 0 and opening and end > 0:
-            kernel, how, arguments = (_flat(raw[a:b]) for a, b in ((start, at), (at + 3, close), (opening.end(), end)))
+            kernel, how, arguments = (
+                _flatten(raw[a:b]) for a, b in ((start, at), (at + 3, close), (opening.end(), end))
+            )
             # What a kernel launches runs when its own grid has ended, and its variables with it.
             captures, passed = ["=" if _is_on_device(code, at) else "&"], []
             for n, argument in enumerate(_split(arguments)):
@@ -130,7 +132,7 @@ def _is_on_device(code: str, at: int) -> bool:
     return any(re.search(r"\b__(?:global|device)__\b", head) for head in heads)
 
 
-def _kernel_start(code: str, end: int) -> int:
+def _find_kernel_start(code: str, end: int) -> int:
     """Return where the expression before ``<<<`` begins, or -1."""
     stop = len(code[:end].rstrip("\\ \t\n"))
     if code[stop - 1 : stop] == ">":
@@ -149,7 +151,7 @@ def _kernel_start(code: str, end: int) -> int:
     return match.start() if match else -1
 
 
-def _closing(code: str, at: int, word: str) -> int:
+def _find_closing(code: str, at: int, word: str) -> int:
     """Return where ``word`` closes the brackets that are open at ``at``, or -1."""
     stack: list[str] = []
     while at < len(code):
@@ -163,7 +165,7 @@ def _closing(code: str, at: int, word: str) -> int:
     return -1
 
 
-def _flat(text: str) -> str:
+def _flatten(text: str) -> str:
     return re.sub(r"//[^\n]*|\\\n", " ", text).replace("\n", " ").strip()
 
 

@@ -132,7 +132,7 @@ def read(
         known=cuda_names.TYPES,
         predefined=predefined,
     )
-    unit = _prepared(unit)
+    unit = _prepare(unit)
     options = replace(options, types=options.types or cells.types_in_comments(unit))
     roles = _assign(unit, options=options, unbound=unbound)
     _refuse(unit, source=source, name=name)
@@ -144,37 +144,37 @@ def read(
             f"{', '.join(closed)} is a template of numbers, and the cell does not say which. Write below it: {example}"
         )
         roles = replace(roles, notes=(*roles.notes, note))
-    exports = _exports(roles, unit, options, arguments)
+    exports = _list_exports(roles, unit, options, arguments)
     # Cells in terms of T have variables of other names, one for each type.
-    variables = () if options.types and codegen.in_terms_of_t(unit) else _variables(tree)
+    variables = () if options.types and codegen.in_terms_of_t(unit) else _list_variables(tree)
     return Reading(source, name, tree, options, unit, roles, tuple(exports), tuple(variables))
 
 
-def _exports(roles: Roles, unit: Unit, options: Options, arguments: Mapping[str, Sequence[str]]) -> list[Export]:
+def _list_exports(roles: Roles, unit: Unit, options: Options, arguments: Mapping[str, Sequence[str]]) -> list[Export]:
     names = [f.name for f in unit.functions]
     per_type = bool(options.types) and codegen.in_terms_of_t(unit)
     exports = []
     # Their C names exist once per type.
     for p in () if per_type else roles.plain:
         callee = "::".join([*p.function.scope, p.function.name])
-        overloaded = names.count(p.function.name) > 1 or _of_builtin_types(p.function)
+        overloaded = names.count(p.function.name) > 1 or _has_builtin_types(p.function)
         exports.append(Export(p.name, p.function, callee, overloaded, status=p in roles.statuses))
     kernels: dict[str, list[Export]] = {}
     for kernel in roles.kernels:
         # <math.h> and <stdlib.h> have overloads of their own: div, abs, log.
-        overloaded = not kernel.template and (names.count(kernel.name) > 1 or _of_builtin_types(kernel))
-        for instance, callee in _instances(kernel, options, arguments.get(kernel.name, ()), per_type=per_type):
+        overloaded = not kernel.template and (names.count(kernel.name) > 1 or _has_builtin_types(kernel))
+        for instance, callee in _list_instances(kernel, options, arguments.get(kernel.name, ()), per_type=per_type):
             one = Export(kernel.name, kernel, callee, overloaded, kernel=True, instance=instance)
             kernels.setdefault(kernel.name, []).append(one)
     for name, ones in kernels.items():
         if len(ones) > 1:
-            exports += [replace(one, name=f"{name}_{_short(one.instance[len(name) :])}") for one in ones]
+            exports += [replace(one, name=f"{name}_{_shorten(one.instance[len(name) :])}") for one in ones]
         else:
             exports += ones
     return list({export.name: export for export in reversed(exports)}.values())[::-1]
 
 
-def _short(instance: str) -> str:
+def _shorten(instance: str) -> str:
     """``<float, 8>`` or ``(const float *, int)`` as part of a name: ``f4_8``, ``f4_i4``."""
     words = re.sub(r"\bconst\b|[*&<>()]", " ", instance).split(",")
     return "_".join(_SHORT.get(" ".join(word.split()), re.sub(r"\W+", "", word)) for word in words)
@@ -200,7 +200,7 @@ def _refuse(unit: Unit, *, source: str, name: str) -> None:
         raise CompileError(f"{name} does not compile: {compilers.counted(diagnostics)}.", diagnostics=diagnostics)
 
 
-def _of_builtin_types(kernel: Function) -> bool:
+def _has_builtin_types(kernel: Function) -> bool:
     """Whether its parameters' types mean the same everywhere in the cell, so that a cast can spell them."""
     words = {word for p in kernel.parameters for word in p.type.split()}
     # A parameter has no mark for volatile, nor for const between two stars.
@@ -211,7 +211,7 @@ def _of_builtin_types(kernel: Function) -> bool:
     return bool(plain) and words <= c.BUILTIN | cuda_names.VECTORS.keys() and not kernel.template
 
 
-def _instances(
+def _list_instances(
     kernel: Function, options: Options, arguments: Sequence[str], *, per_type: bool
 ) -> list[tuple[str, str]]:
     """The instances of a kernel: its types or arguments, and how each is called in C++.
@@ -226,12 +226,14 @@ def _instances(
         words = [(codegen.cplus_type(kind), codegen.prefix_of(kind)) for kind in kinds]
         return [(f"{kernel.name}<{word}>", f"{scope}{prefix}{kernel.name}") for word, prefix in words]
     if not arguments and not _takes_numbers(kernel):
-        count = sum(not parameter.has_default for parameter in _template_parameters(kernel)) or len(kernel.template)
+        count = sum(not parameter.has_default for parameter in _list_template_parameters(kernel)) or len(
+            kernel.template
+        )
         arguments = [", ".join([codegen.cplus_type(kind)] * count) for kind in kinds]
     return [(f"{kernel.name}<{inner}>", f"{scope}{kernel.name}<{inner}>") for inner in arguments]
 
 
-def _template_parameters(function: Function) -> list[c.TemplateParameter]:
+def _list_template_parameters(function: Function) -> list[c.TemplateParameter]:
     if not function.template:
         return []
     nodes = c.tree(function.text.encode(), cplus=True).named_children
@@ -240,7 +242,7 @@ def _template_parameters(function: Function) -> list[c.TemplateParameter]:
 
 def _takes_numbers(function: Function) -> bool:
     """Whether it is a template with a parameter that is no type and has no default."""
-    return any(not (p.is_type or p.has_default) for p in _template_parameters(function))
+    return any(not (p.is_type or p.has_default) for p in _list_template_parameters(function))
 
 
 def instantiated(source: str) -> dict[str, list[str]]:
@@ -269,7 +271,7 @@ def instantiated(source: str) -> dict[str, list[str]]:
     return result
 
 
-def _variables(tree: c.CText) -> list[CellVariable]:
+def _list_variables(tree: c.CText) -> list[CellVariable]:
     """The variables that all kernels of a cell share and that a GPU's driver knows by their names: no static ones."""
     result: dict[str, int] = {}
     for node in tree.root.named_children:
@@ -303,19 +305,19 @@ def nothing_to_bind(reading: Reading) -> ParseError:
 # ----------------------------------------------------------------------------- what becomes of each
 
 
-def _prepared(unit: Unit) -> Unit:
+def _prepare(unit: Unit) -> Unit:
     """``unit`` with what CUDA's own functions call, so that SIMD math is found through them.
 
     Lengths are not inferred: a thread's own loop over an array is for kernels to call.
     """
     functions = tuple(
-        replace(f, body=_with_libm(f.body), parameters=tuple(replace(p, length="") for p in f.parameters))
+        replace(f, body=_add_libm(f.body), parameters=tuple(replace(p, length="") for p in f.parameters))
         for f in unit.functions
     )
     return replace(unit, functions=functions, calls=unit.calls | c.stand_for(unit.calls))
 
 
-def _with_libm(body: BodyFacts) -> BodyFacts:
+def _add_libm(body: BodyFacts) -> BodyFacts:
     return replace(body, calls=body.calls | c.stand_for(body.calls))
 
 
@@ -357,7 +359,7 @@ def _assign(unit: Unit, *, options: Options, unbound: Collection[str] = ()) -> R
             host += [] if hidden else [function.name]
         elif hidden or _takes_values(function):
             on_device.append(replace(function, static=True))
-        elif word := _packed(function):
+        elif word := _find_packed(function):
             what = "returns a" if word == function.returns else "has an operand of the type"
             packed.append(Plain(function.name, function, f"{what} {word}, which is no number", "Pass its members."))
         elif in_numbas_form(function, abi=options.abi):
@@ -401,7 +403,7 @@ def _assign(unit: Unit, *, options: Options, unbound: Collection[str] = ()) -> R
     return Roles(signatures, plain, tuple(kernels), failing, tuple(notes))
 
 
-def _packed(function: Function) -> str:
+def _find_packed(function: Function) -> str:
     """The first type of a function's interface that is several numbers in one, or ``""``."""
     words = (*(p.type for p in function.parameters), function.returns)
     return next((word for word in words if word in cuda_names.VECTORS or word in cuda_names.PACKED), "")
@@ -409,7 +411,7 @@ def _packed(function: Function) -> str:
 
 def _takes_values(function: Function) -> bool:
     """A template of more than types, which only a call in the cell can complete."""
-    return bool(function.template) and len(_template_parameters(function)) not in (0, len(function.template))
+    return bool(function.template) and len(_list_template_parameters(function)) not in (0, len(function.template))
 
 
 def device_call(callee: str, signature: Signature) -> str:

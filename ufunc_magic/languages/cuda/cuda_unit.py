@@ -114,7 +114,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     unbound: frozenset[str] = frozenset()
     while True:
         try:
-            compiled = _emulated(source, options=options, name=name, folder=folder, tool=tool, unbound=unbound)
+            compiled = _compile_emulated(source, options=options, name=name, folder=folder, tool=tool, unbound=unbound)
             break
         except CompileError as fault:
             better = improved(fault)
@@ -125,9 +125,9 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
                 source, refusals_of = without_refused(source, errors, name=name)
                 refused |= refusals_of
             else:
-                return _for_gpu_after(better, whole, options=options, name=name)
+                return _compile_for_gpu_after(better, whole, options=options, name=name)
         except ParseError as fault:
-            return _for_gpu_after(fault, whole, options=options, name=name)
+            return _compile_for_gpu_after(fault, whole, options=options, name=name)
     if source != whole:
         # The whole cell travels, for a GPU to compile.
         object_code = replace(compiled.object_code, source=whole)
@@ -135,7 +135,9 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     return replace(compiled, report_data=replace(compiled.report_data, refused=refused))
 
 
-def _for_gpu_after(fault: CompileError | ParseError, source: str, *, options: Options, name: str) -> CompiledCell:
+def _compile_for_gpu_after(
+    fault: CompileError | ParseError, source: str, *, options: Options, name: str
+) -> CompiledCell:
     """Compile a cell that the host's compiler refused for the GPU alone, if its compiler accepts the cell."""
     if options.device == "cpu" or not (device.available() and nvrtc.find()):
         raise fault from None
@@ -151,7 +153,7 @@ def _for_gpu_after(fault: CompileError | ParseError, source: str, *, options: Op
 # -------------------------------------------------------------------------------------- for the CPU
 
 
-def _emulated(
+def _compile_emulated(
     source: str, *, options: Options, name: str, folder: Path, tool: compilers.Toolchain, unbound: Collection[str]
 ) -> CompiledCell:
     """Compile a cell with a C++ compiler; NVRTC, where it is, checks it meanwhile."""
@@ -172,7 +174,7 @@ def _emulated(
         on_device = replace(cell, source=without_host(source, unit=unit))
         raise on_device.fault_alone() or nothing_to_bind(reading)
     plan, cell = cell.planned(unit, words=c.stand_for(unit.identifiers | unit.calls), floats=True)
-    translation, before, marker = _translated(reading, plan)
+    translation, before, marker = _translate(reading, plan)
     cell = replace(cell, before=before)
     with ThreadPoolExecutor(2, thread_name_prefix="ufunc_magic-cuda") as pool:
         # The compiler is a process of its own, so the Python forms and NVRTC cost nothing meanwhile.
@@ -193,24 +195,24 @@ def _emulated(
         python, verdict = written.result(), checked.result()
     code = library.read_bytes()
     prototypes, rest = kernel_prototypes.read(code, reading.exports, marker)
-    functions, notes = _entries(
+    functions, notes = _make_entries(
         reading, translation, types=codegen.read_types(code, translation), prototypes_=prototypes, python=python
     )
-    facts = _with_memory(verdict.device, reading, rest)
+    facts = _add_memory(verdict.device, reading, rest)
     if sanitized:
         facts["lines"] = guard.read_line_table(code, name=name)
     object_code = cell.object_code(code, functions, language="cuda", device=facts)
     report_data = ReportData(
         functions=tuple(functions),
         diagnostics=(*diagnostics, *verdict.diagnostics),
-        notes=(*plan.notes, *notes, *verdict.notes, *races(source), *_unchecked(reading, checked=sanitized)),
+        notes=(*plan.notes, *notes, *verdict.notes, *races(source), *_list_unchecked(reading, checked=sanitized)),
         command=cell.command,
         loop_lines=reading.unit.loop_lines,
     )
     return CompiledCell(object_code, report_data, cell.files_read(provided_folders(source)))
 
 
-def _translated(reading: Reading, plan: cells.UnitPlan) -> tuple[codegen.Translation, str, bytes]:
+def _translate(reading: Reading, plan: cells.UnitPlan) -> tuple[codegen.Translation, str, bytes]:
     """The unit, the text before the cell in it, and the mark of the exports' types."""
     hosted, dynamic = with_shared_memory(without_host(reading.source, unit=reading.unit))
     before = shim(reading.source, reading.unit, dynamic)
@@ -233,12 +235,12 @@ def _translated(reading: Reading, plan: cells.UnitPlan) -> tuple[codegen.Transla
     return translation, before, marker
 
 
-def _unchecked(reading: Reading, *, checked: bool) -> list[str]:
+def _list_unchecked(reading: Reading, *, checked: bool) -> list[str]:
     kernels = reading.options.sanitize and reading.roles.kernels and not checked
     return ["--sanitize looks at the accesses of kernels with gcc on Linux alone"] if kernels else []
 
 
-def _with_memory(facts: Mapping[str, Any], reading: Reading, numbers: Sequence[int]) -> dict[str, Any]:
+def _add_memory(facts: Mapping[str, Any], reading: Reading, numbers: Sequence[int]) -> dict[str, Any]:
     """The facts that the object code keeps for the device, with the cell's variables."""
     rows = kernel_prototypes.memory(numbers, reading.variables, first=len(reading.exports))
     return {**facts, **({"memory": rows} if rows else {})}
@@ -323,7 +325,7 @@ def _for_gpu(
     for words in expressions:
         types.append(numbers[: len(words)])
         numbers = numbers[len(words) :]
-    functions, notes = _entries(
+    functions, notes = _make_entries(
         reading,
         codegen.Translation("", instances, (), b"", False),
         types=types,
@@ -332,7 +334,7 @@ def _for_gpu(
             reading.tree, representatives(reading.roles.signatures), reading.unit, reading.options
         ),
     )
-    taken = _resources(functions, text, source=source, name=name, options=reading.options) if measured else {}
+    taken = _find_resources(functions, text, source=source, name=name, options=reading.options) if measured else {}
     if taken:
         notes += [f"compiled for {next(iter(taken.values())).architecture} but not run: {device.missing()}"]
         notes += [f"{kernel}: {numbers}" for kernel, numbers in taken.items()]
@@ -344,7 +346,7 @@ def _for_gpu(
         toolchain=str(nvrtc.find() or ""),
         source=source,
         name=name,
-        device=_with_memory(
+        device=_add_memory(
             about(text, source, tool=nvrtc.find()), reading, numbers[kernel_prototypes.count_of(reading.exports) :]
         ),
     )
@@ -352,7 +354,7 @@ def _for_gpu(
     return CompiledCell(object_code, report_data, nvrtc.files_read(text, nvrtc.flags(reading.options.changed())))
 
 
-def _resources(
+def _find_resources(
     functions: Sequence[CellFunction], text: str, *, source: str, name: str, options: Options
 ) -> dict[str, nvrtc.Resources]:
     """Return the resources of the cell's kernels, and of those that call a function for each element, by name."""
@@ -435,7 +437,7 @@ def device_text(source: str, *, unit: Unit, options: Options, name: str) -> str:
 # ------------------------------------------------------------------------ what the object code says
 
 
-def _entries(
+def _make_entries(
     reading: Reading,
     translation: codegen.Translation,
     *,
@@ -466,10 +468,10 @@ def _entries(
         remedy=None,
         ranked=False,
     )
-    functions = [replace(f, calls=_calls(loops[f.name], translation)) for f in functions]
-    notes = [*reading.roles.notes, *_narrow(functions)]
+    functions = [replace(f, calls=_name_calls(loops[f.name], translation)) for f in functions]
+    notes = [*reading.roles.notes, *_note_narrow(functions)]
     notes += [f"{name} is not bound: the type of an operand is none of NumPy's" for name in sorted(foreign)]
-    own = _own_types(reading)
+    own = _define_own_types(reading)
     plain = {p.name: p for p in reading.roles.plain}
     callees = [export.callee for export in reading.exports]
     for index, (export, prototype) in enumerate(zip(reading.exports, prototypes_, strict=True)):
@@ -478,7 +480,7 @@ def _entries(
         if p:
             calls = (plain_call(export.callee, export.function, prototype, status=export.status),)
         else:
-            calls = _launched_by(export, alone=callees.count(export.callee) == 1)
+            calls = _name_launches(export, alone=callees.count(export.callee) == 1)
         functions.append(
             replace(
                 native_entry(
@@ -497,7 +499,7 @@ def _entries(
     return functions, notes
 
 
-def _launched_by(export: kernel_prototypes.Export, *, alone: bool) -> tuple[str, ...]:
+def _name_launches(export: kernel_prototypes.Export, *, alone: bool) -> tuple[str, ...]:
     """The name of a kernel in C++ for NVRTC, and one that works where a header has functions of that name."""
     with_types = kernel_prototypes.pointed(replace(export, overloaded=True))
     if not alone:
@@ -507,18 +509,18 @@ def _launched_by(export: kernel_prototypes.Export, *, alone: bool) -> tuple[str,
     return (export.callee, with_types) if export.callee == export.function.name else (export.callee,)
 
 
-def _calls(loops: Sequence[LoopCode], translation: codegen.Translation) -> tuple[str, ...]:
+def _name_calls(loops: Sequence[LoopCode], translation: codegen.Translation) -> tuple[str, ...]:
     instances = [translation.instances[loop.index] for loop in loops]
     calls = tuple(device_call(codegen.callee(i), i.signature) for i in instances)
     return calls if all(calls) else ()
 
 
-def _own_types(reading: Reading) -> str:
+def _define_own_types(reading: Reading) -> str:
     """Definitions of the cell's own types for cffi."""
     return c.type_definitions(reading.tree, cplus=True) if reading.exports else ""
 
 
-def _narrow(functions: Sequence[CellFunction]) -> list[str]:
+def _note_narrow(functions: Sequence[CellFunction]) -> list[str]:
     """A word on ufuncs that refuse float64: one for all, since float is what people write for a GPU."""
     names = [f.name for f in functions if f.kind == "ufunc" and cells.narrow(f.name, f.loops)]
     if not names:

@@ -109,11 +109,11 @@ def pointed(export: Export) -> str:
     if not export.overloaded:
         return f"&{export.callee}"
     head = export.function.text.partition("{")[0]
-    types = ", ".join(_declared(p, head) for p in export.function.parameters)
+    types = ", ".join(_find_declared(p, head) for p in export.function.parameters)
     return f"static_cast<{export.function.returns} (*)({types})>(&{export.callee})"
 
 
-def _declared(parameter: Parameter, head: str) -> str:
+def _find_declared(parameter: Parameter, head: str) -> str:
     """A parameter's type as the function's ``head`` has it: a reference reads as a value or as a pointer."""
     if parameter.name and re.search(rf"&\s*{parameter.name}\b", head):
         return f"{'const ' * parameter.const}{parameter.type} &"
@@ -124,13 +124,13 @@ def expressions(export: Export) -> list[str]:
     """Constant expressions of the types of a function's result and parameters."""
     words = []
     for n in range(len(export.parameters) + 1):
-        word = f"__ufm_word<{_type(export, n)}>"
+        word = f"__ufm_word<{_find_type(export, n)}>"
         words += [f"{word}::__ufm_{part}" for part in ("stars", "fixed", "number")]
         words += [f"{word}::__ufm_size & 255", f"({word}::__ufm_size >> 8) & 255"]
     return words
 
 
-def _type(export: Export, n: int) -> str:
+def _find_type(export: Export, n: int) -> str:
     """The type of the result (0) or of a parameter, in C++."""
     types = f"decltype(__ufm_types_of({pointed(export)}))"
     if export.status:
@@ -142,7 +142,7 @@ def _type(export: Export, n: int) -> str:
     return f"__ufm_nth<{n}, {types} >::__ufm_it"
 
 
-def _adapter(n: int, export: Export) -> str:
+def _write_adapter(n: int, export: Export) -> str:
     """A C++ function around an export that C cannot call as it is, or ``""``."""
     if export.kernel:
         head = export.function.text.partition("{")[0]
@@ -161,8 +161,8 @@ def _adapter(n: int, export: Export) -> str:
     if not export.status:
         return ""
     names = [f"__ufm_a{k}" for k in range(1, len(export.parameters) + 1)]
-    taken = ", ".join(f"{_type(export, k)} {name}" for k, name in enumerate(names, start=1))
-    kind = _type(export, 0)
+    taken = ", ".join(f"{_find_type(export, k)} {name}" for k, name in enumerate(names, start=1))
+    kind = _find_type(export, 0)
     return (
         f"static {kind} __ufm_export_{n}({taken}) {{ {kind} __ufm_r = {kind}(); "
         f"if (int __ufm_status = {export.callee}({', '.join(['&__ufm_r', *names])})) "
@@ -180,7 +180,7 @@ def exports_text(
     lines = [TEMPLATES]
     pointers = []
     for n, export in enumerate(exports):
-        adapter = _adapter(n, export)
+        adapter = _write_adapter(n, export)
         lines += [adapter] if adapter else []
         pointers.append(f"__ufm_export_{n}" if adapter else pointed(export).removeprefix("&"))
     pointers += [f"&{variable.name}" for variable in variables]
@@ -206,12 +206,12 @@ def read_numbers(numbers: Sequence[int], exports: Sequence[Export]) -> list[tupl
     for export in exports:
         count = len(export.parameters) + 1
         rows = [numbers[at + _WORDS * n : at + _WORDS * (n + 1)] for n in range(count)]
-        prototypes.append(tuple(_typestring(*row) for row in rows))
+        prototypes.append(tuple(_write_typestring(*row) for row in rows))
         at += _WORDS * count
     return prototypes
 
 
-def _typestring(stars: int, fixed: int, number: int, low: int, high: int) -> str:
+def _write_typestring(stars: int, fixed: int, number: int, low: int, high: int) -> str:
     if number == _VOID:
         element = "void"
     elif number in TYPES:
@@ -239,12 +239,12 @@ def declaration(export: Export, prototype: Sequence[str], *, types: str) -> str:
         for kind, names in [cuda_names.VECTORS[v]]
     ]
     result, *taken = prototype
-    written = [_cffi(word, p.spelled) for word, p in zip(taken, export.parameters, strict=True)]
-    returned = _cffi(result, f.returns)
+    written = [_write_cffi_type(word, p.spelled) for word, p in zip(taken, export.parameters, strict=True)]
+    returned = _write_cffi_type(result, f.returns)
     return "\n".join([*filter(None, [types]), *lines, f"{returned} (*)({', '.join(written) or 'void'})"])
 
 
-def _cffi(word: str, spelled: str) -> str:
+def _write_cffi_type(word: str, spelled: str) -> str:
     """A type in C: by its number where it has one, else as the cell spells it."""
     element = _NAMES.get(word.removeprefix("const ").rstrip("*"))
     return f"{'const ' * word.startswith('const ')}{element} {'*' * word.count('*')}".strip() if element else spelled

@@ -40,7 +40,7 @@ class CellMemory(Mapping[str, Any]):
         index, fixed, typestr, *shape = self._variables[name]
         dtype = np.dtype(typestr)
         if not self._emulated:
-            return driver.variable(self._function(), name, tuple(shape), dtype)
+            return driver.variable(self._find_function(), name, tuple(shape), dtype)
         size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
         raw = (ctypes.c_uint8 * size).from_address(self._functions[index])
         array = np.ndarray(tuple(shape), dtype, raw)
@@ -62,7 +62,7 @@ class CellMemory(Mapping[str, Any]):
         arrays = {name: self[name] for name, row in self._variables.items() if self._emulated and not row[1]}
         return [(self._variables[name][0], array.ctypes.data, array.nbytes) for name, array in arrays.items()]
 
-    def _function(self) -> Any:
+    def _find_function(self) -> Any:
         device = driver.current()
         if device not in self._last:
             empty = f'extern "C" __global__ void {kernel_source.ENTRY}() {{}}\n'
@@ -94,11 +94,11 @@ class CellMemory(Mapping[str, Any]):
         compiled = self._kernels[device]
         entry = names[0]
         if entry not in compiled:
-            compiled[entry] = self._alone(names)
+            compiled[entry] = self._is_alone(names)
         self.follow(compiled[entry])
         return compiled[entry]
 
-    def _alone(self, names: tuple[str, ...]) -> Any:
+    def _is_alone(self, names: tuple[str, ...]) -> Any:
         faults = []
         for entry in names:
             try:

@@ -85,17 +85,17 @@ class CudaFunction(BoundFunction):
                 return results[0] if self.nout == 1 else tuple(results)
         self._check()
         inputs, outs = self._split(args, out)
-        self._needs_gpu()
+        self._require_gpu()
         stream = device_arrays.stream_of_tensors((*inputs, *outs, where))
         if stream is not None:
             rules = {"where": where, "casting": casting, "order": order, "dtype": dtype, "signature": signature}
             with driver.use_stream(stream):
                 return self(*args, out=out, subok=subok, **rules)
-        other = _dispatcher(inputs)
+        other = _find_dispatcher(inputs)
         if other is not None:
             return other.__array_ufunc__(self, "__call__", *inputs, **({} if out is None else {"out": out}))
         operands = [device_arrays.operand(value, name=self.__name__) for value in inputs]
-        targets = [None if value is None else self._target(value) for value in outs]
+        targets = [None if value is None else self._make_target(value) for value in outs]
         mask = None if where is True else device_arrays.operand(where, name=self.__name__)
         everything = [o for o in (*operands, *targets, mask) if o is not None]
         on_host = device_arrays.place(everything, name=self.__name__) == "host"
@@ -104,20 +104,22 @@ class CudaFunction(BoundFunction):
         if on_host:
             if any(targets):
                 shape = np.broadcast_shapes(*(o.shape for o in everything))
-            operands = [_sent(o) for o in operands]
+            operands = [_send(o) for o in operands]
             # Under a mask, what stays of an output must be there first.
-            targets_there = [None if t is None or mask is None else _sent(t) for t in targets]
-            mask = None if mask is None else _sent(mask)
+            targets_there = [None if t is None or mask is None else _send(t) for t in targets]
+            mask = None if mask is None else _send(mask)
         results = None
         if usual and shape is None:
             arrays = [None if t is None else t.array for t in targets] if any(targets) else []
             results = self._loops.again([*(o.array for o in operands), *arrays])
         if results is None:
             types = [*(o.dtype for o in operands), *(None if t is None else t.array.dtype for t in targets)]
-            choice = self._choose(types, casting=casting, signature=_requested(dtype, signature, self.nin, self.nout))
+            choice = self._choose(
+                types, casting=casting, signature=_read_requested(dtype, signature, self.nin, self.nout)
+            )
             results = self._loops.run(choice, operands, targets_there, mask, order=order, shape=shape)
         like = next((o.original for o in everything if o.place == "device"), None)
-        answers = [_delivered(r, t, like) for r, t in zip(results, targets, strict=True)]
+        answers = [_deliver(r, t, like) for r, t in zip(results, targets, strict=True)]
         return answers[0] if self.nout == 1 else tuple(answers)
 
     def reduce(
@@ -167,7 +169,7 @@ class CudaFunction(BoundFunction):
         source = device_arrays.operand(array, name=self.__name__)
         if source.place == "value":
             source = ArrayOperand("host", np.asarray(source.array), array)
-        target = None if out is None else self._target(out[0] if isinstance(out, tuple) else out)
+        target = None if out is None else self._make_target(out[0] if isinstance(out, tuple) else out)
         side = device_arrays.place([source, *([target] if target else [])], name=self.__name__)
         known = None if dtype is None else np.dtype(dtype)
         types = (None if target is None else target.array.dtype, source.array.dtype, None)
@@ -176,7 +178,7 @@ class CudaFunction(BoundFunction):
         start = self.identity if initial is _NOTHING else initial
         work = source.array if side == "device" else driver.to_device(source.array)
         result = self._loops.reduce(choice, work, axis=axis, keepdims=keepdims, start=start)
-        return _delivered(result, target, source.original if side == "device" else None)
+        return _deliver(result, target, source.original if side == "device" else None)
 
     def outer(self, a: Any, b: Any, **keywords: Any) -> Any:
         """The function of every pair of elements of two arrays."""
@@ -192,7 +194,7 @@ class CudaFunction(BoundFunction):
         if self._refusal:
             raise SignatureError(f"{self.__name__} {self._refusal[0]}", remedy=self._refusal[1])
 
-    def _needs_gpu(self) -> None:
+    def _require_gpu(self) -> None:
         if why := driver.missing():
             instead = "pip install ziglang, or install gcc or clang, and run the cell again: it is then emulated."
             if self.object_code.options.get("device") == "gpu":
@@ -216,7 +218,7 @@ class CudaFunction(BoundFunction):
                 raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
         return args[: self.nin], (*outs, *(None,) * (self.nout - len(outs)))
 
-    def _target(self, value: Any) -> ArrayOperand:
+    def _make_target(self, value: Any) -> ArrayOperand:
         if isinstance(value, np.ndarray):
             if not value.flags.writeable:
                 raise ValueError("output array is read-only")
@@ -262,7 +264,7 @@ def _refusal(code: FunctionCode, types: Sequence[str], place: CellPlace) -> tupl
     return None
 
 
-def _dispatcher(inputs: Sequence[Any]) -> Any:
+def _find_dispatcher(inputs: Sequence[Any]) -> Any:
     """An argument that wants to call the function itself on what it wraps: pandas, xarray, Dask."""
     for value in inputs:
         method: Callable[..., Any] | None = getattr(type(value), "__array_ufunc__", None)
@@ -272,7 +274,7 @@ def _dispatcher(inputs: Sequence[Any]) -> Any:
     return None
 
 
-def _requested(dtype: Any, signature: Any, nin: int, nout: int) -> Any:
+def _read_requested(dtype: Any, signature: Any, nin: int, nout: int) -> Any:
     """``dtype=`` and ``signature=`` in the form that `numpy.ufunc.resolve_dtypes` takes."""
     if dtype is not None and signature is not None:
         raise TypeError("cannot specify both 'signature' and 'dtype'")
@@ -284,14 +286,14 @@ def _requested(dtype: Any, signature: Any, nin: int, nout: int) -> Any:
     return signature
 
 
-def _sent(value: ArrayOperand) -> ArrayOperand:
+def _send(value: ArrayOperand) -> ArrayOperand:
     if value.place == "value":
         return value
     native = value.array.astype(value.array.dtype.newbyteorder("="), copy=False)
     return ArrayOperand("device", driver.to_device(native), value.original)
 
 
-def _delivered(result: Any, target: ArrayOperand | None, like: Any) -> Any:
+def _deliver(result: Any, target: ArrayOperand | None, like: Any) -> Any:
     """The result: ``target`` with the values in it, else an array of the kind of ``like``; None is NumPy."""
     if target is None:
         return driver.to_host(result)[()] if like is None else device_arrays.give(result, like)

@@ -101,7 +101,7 @@ class Kernel(BoundFunction):
         """All kernels of the name: of a template, or overloads."""
         return (self,)
 
-    def _instance(self, words: str) -> Kernel:
+    def _find_instance(self, words: str) -> Kernel:
         """The one for the template's arguments, ``"float, 8"``, or for the types of the parameters."""
         stem = self.code.instance.partition("<")[0].partition("(")[0]
         sought = re.sub(r"\s+", "", words)
@@ -118,7 +118,7 @@ class Kernel(BoundFunction):
     def __getitem__(self, launch: Any) -> Any:
         """``k[grid, block]``, ``k[grid, block, shared]`` or ``k[grid, block, shared, stream]``; ``k["float"]``."""
         if isinstance(launch, str):
-            return self._instance(launch)
+            return self._find_instance(launch)
         with contextlib.suppress(TypeError, KeyError):  # lists cannot be looked up
             return self._launches[launch]
         entries = launch if isinstance(launch, tuple) else (launch,)
@@ -133,8 +133,8 @@ class Kernel(BoundFunction):
         shared, stream = entries[2] if len(entries) > 2 else 0, entries[3] if len(entries) > 3 else None
         if not hasattr(shared, "__index__"):  # Numba's order: stream before shared memory
             shared, stream = stream or 0, shared
-        grid = _triple(entries[0], f"{self.__name__}: grid", _MOST_BLOCKS)
-        block = _triple(entries[1], f"{self.__name__}: block", _MOST_THREADS)
+        grid = _make_triple(entries[0], f"{self.__name__}: grid", _MOST_BLOCKS)
+        block = _make_triple(entries[1], f"{self.__name__}: block", _MOST_THREADS)
         if math.prod(block) > _OF_BLOCK:
             raise ArgumentError(
                 f"{self.__name__}: a block of {' x '.join(map(str, block))} has {math.prod(block):,} threads.",
@@ -242,11 +242,11 @@ class Kernel(BoundFunction):
         return arguments
 
     def _launch(self, launch: Launch, arguments: Sequence[Any]) -> None:
-        on_host = [a.array for a in arguments if _on_host(a)]
-        lent = _lent(on_host) if on_host else {}
+        on_host = [a.array for a in arguments if _is_on_host(a)]
+        lent = _lend(on_host) if on_host else {}
         values: list[Any] = []
         for a in arguments:
-            if _on_host(a):
+            if _is_on_host(a):
                 memory, offset = lent[a.array.ctypes.data]
                 values.append(np.uint64(memory.data.ptr + offset))
             else:
@@ -286,10 +286,10 @@ class Kernel(BoundFunction):
                 f"one after the other, {MOST_THREADS:,} are the most.",
                 remedy="Use a smaller grid, or a machine with a GPU.",
             )
-        arrays = {n: a.array for n, a in enumerate(arguments) if _on_host(a)}
+        arrays = {n: a.array for n, a in enumerate(arguments) if _is_on_host(a)}
         values = [np.asarray(np.uint64(a.array.ctypes.data) if n in arrays else a) for n, a in enumerate(arguments)]
         if self._sandbox is None:
-            fault, stray = self._launched(launch, values, [*arrays.values()])
+            fault, stray = self._launch_here(launch, values, [*arrays.values()])
             places = [array.ctypes.data for array in arrays.values()]
         else:
             constant = [n for n in arrays if self.kinds[n].const]
@@ -302,13 +302,13 @@ class Kernel(BoundFunction):
         place = current_place(self.object_code)
         fault = place.renamed(fault, old=self.object_code.name)
         named = [(self._names[n], at, array) for at, (n, array) in zip(places, arrays.items(), strict=True)]
-        where = _where(stray, named, self.object_code.device.get("lines", ()), place)
+        where = _explain_place(stray, named, self.object_code.device.get("lines", ()), place)
         raise CellCrashed(f"{self.__name__} failed on the CPU: {fault}{where}")
 
-    def _launched(
+    def _launch_here(
         self, launch: Launch, values: Sequence[np.ndarray[Any, Any]], arrays: Sequence[np.ndarray[Any, Any]]
     ) -> tuple[str, tuple[int, ...]]:
-        """Launch it in this process: why it failed, and what `_where` tells of."""
+        """Launch it in this process: why it failed, and what `_explain_place` tells of."""
         pointers = (ctypes.c_void_p * max(1, len(values)))(*(v.ctypes.data for v in values))
         grid, block = (np.array(sizes, np.uint32) for sizes in (launch.grid, launch.block))
         call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)(self._address)
@@ -395,7 +395,7 @@ class Launch:
         self.kernel.run(self, args)
 
 
-def _where(
+def _explain_place(
     stray: Sequence[int],
     arrays: Sequence[tuple[str, int, np.ndarray[Any, Any]]],
     lines: Sequence[Sequence[int]],
@@ -422,11 +422,11 @@ def _where(
     return f"{at}."
 
 
-def _on_host(argument: Any) -> bool:
+def _is_on_host(argument: Any) -> bool:
     return isinstance(argument, ArrayOperand) and argument.place == "host"
 
 
-def _lent(arrays: Sequence[np.ndarray[Any, Any]]) -> dict[int, tuple[Any, int]]:
+def _lend(arrays: Sequence[np.ndarray[Any, Any]]) -> dict[int, tuple[Any, int]]:
     """By the address of each array its memory on the device, and where in it the array starts.
 
     Arrays that share memory here share it there.
@@ -443,7 +443,7 @@ def _lent(arrays: Sequence[np.ndarray[Any, Any]]) -> dict[int, tuple[Any, int]]:
     return lent
 
 
-def _triple(value: Any, name: str, most: _Triple) -> _Triple:
+def _make_triple(value: Any, name: str, most: _Triple) -> _Triple:
     sizes = value if isinstance(value, tuple | list) else (value,)
     try:
         x, y, z = (*map(index, sizes), 1, 1, 1)[: max(3, len(sizes))]
@@ -517,11 +517,11 @@ def convert(kind: Kind, value: Any, *, name: str) -> Any:
         For a number that the parameter's type does not hold.
     """
     if kind.stars:
-        return _pointer(kind, value, name)
-    return _struct(kind, value, name) if kind.dtype.kind == "V" else _number(kind, value, name)
+        return _make_pointer(kind, value, name)
+    return _make_struct(kind, value, name) if kind.dtype.kind == "V" else _make_number(kind, value, name)
 
 
-def _pointer(kind: Kind, value: Any, name: str) -> Any:
+def _make_pointer(kind: Kind, value: Any, name: str) -> Any:
     if value is None:
         return np.uint64(0)
     if type(value).__module__.startswith("cupy.cuda.memory") and hasattr(value, "ptr"):
@@ -562,7 +562,7 @@ def _pointer(kind: Kind, value: Any, name: str) -> Any:
     return ArrayOperand("device" if operand.place == "device" else "host", array, value)
 
 
-def _struct(kind: Kind, value: Any, name: str) -> np.ndarray[Any, Any]:
+def _make_struct(kind: Kind, value: Any, name: str) -> np.ndarray[Any, Any]:
     size = kind.dtype.itemsize
     numbers = isinstance(value, np.generic | np.ndarray)
     raw = value.tobytes() if numbers and kind.holds(value.dtype) else value
@@ -575,7 +575,7 @@ def _struct(kind: Kind, value: Any, name: str) -> np.ndarray[Any, Any]:
     return np.frombuffer(bytes(raw), dtype=np.dtype([("bytes", "u1", (size,))])).reshape(())
 
 
-def _number(kind: Kind, value: Any, name: str) -> Any:
+def _make_number(kind: Kind, value: Any, name: str) -> Any:
     number = value.item() if isinstance(value, np.generic | np.ndarray) and not value.ndim else value
     if type(value).__module__ == "cupy.cuda.texture":
         number = value.ptr

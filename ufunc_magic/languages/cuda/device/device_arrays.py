@@ -77,8 +77,8 @@ def operand(value: Any, *, name: str) -> ArrayOperand:
         return ArrayOperand("device" if known == "array" else "value", value, value)
     if (borrowed := lent(value)) is not value:
         return ArrayOperand("device", borrowed, value)
-    if _on_device(value):
-        return ArrayOperand("device", _borrowed(value, name), value)
+    if _is_on_device(value):
+        return ArrayOperand("device", _borrow(value, name), value)
     array = np.asarray(value)
     return ArrayOperand("host" if array.ndim else "value", array if array.ndim else array[()], value)
 
@@ -91,7 +91,7 @@ def lent(value: Any) -> Any:
     torch = sys.modules["torch"]
     if type(value) is not torch.Tensor or not value.is_cuda or value.layout is not torch.strided:
         return value
-    dtype, device = _types_of(torch).get(value.dtype), value.device.index
+    dtype, device = _list_types(torch).get(value.dtype), value.device.index
     if dtype is None or value.requires_grad or value.is_neg() or value.is_conj():
         return value
     if device != driver.current() or driver.other_stream(torch, device) is not None:
@@ -102,7 +102,7 @@ def lent(value: Any) -> Any:
 
 
 @cache
-def _types_of(torch: Any) -> dict[Any, Any]:
+def _list_types(torch: Any) -> dict[Any, Any]:
     """torch's types that NumPy has too, each way; older ones of torch's have not all of them."""
     names = [np.dtype(char).name for char in "?bBhHiIlLefdFD"]
     types = {getattr(torch, name): np.dtype(name) for name in names if hasattr(torch, name)}
@@ -114,7 +114,7 @@ def new(shape: tuple[int, ...], dtype: np.dtype[Any], like: Any) -> tuple[Any, A
 
     torch allocates its tensors itself, so that its graphs can record that too.
     """
-    if role(type(like)) != "array" and (kind := _types_of(sys.modules["torch"]).get(dtype)) is not None:
+    if role(type(like)) != "array" and (kind := _list_types(sys.modules["torch"]).get(dtype)) is not None:
         tensor = like.new_empty(shape, dtype=kind)
         return lent(tensor), tensor
     array = driver.allocate(shape, dtype)
@@ -132,20 +132,20 @@ def stream_of_tensors(values: Sequence[Any]) -> int | None:
     if not tensors:
         return None
     others = [value for value in values if not isinstance(value, kind) and role(type(value)) != "value"]
-    if any(role(type(value)) == "array" or _on_device(value) for value in others):
+    if any(role(type(value)) == "array" or _is_on_device(value) for value in others):
         return None
     device = driver.current()
     return driver.other_stream(torch, device) if {tensor.device.index for tensor in tensors} == {device} else None
 
 
-def _on_device(value: Any) -> bool:
+def _is_on_device(value: Any) -> bool:
     if hasattr(value, "__cuda_array_interface__"):
         return True
     where = getattr(value, "__dlpack_device__", None)
     return where is not None and int(where()[0]) in _ON_GPU
 
 
-def _borrowed(value: Any, name: str) -> Any:
+def _borrow(value: Any, name: str) -> Any:
     """A CuPy array over the same memory; the current stream waits for the owner's by the protocol."""
     module = driver.cupy()
     try:
@@ -184,7 +184,7 @@ def give(array: Any, like: Any) -> Any:
     if role(type(like)) == "array":
         return array
     if module.partition(".")[0] == "torch":
-        return _as_tensor(array, like)
+        return _make_tensor(array, like)
     if ".cudadrv" in module:  # numba.cuda.cudadrv.devicearray
         return sys.modules[module.partition(".cudadrv")[0]].as_cuda_array(array)
     namespace = getattr(like, "__array_namespace__", None)
@@ -192,7 +192,7 @@ def give(array: Any, like: Any) -> Any:
     return array if taken is None else taken(array)
 
 
-def _as_tensor(array: Any, like: Any) -> Any:
+def _make_tensor(array: Any, like: Any) -> Any:
     torch = sys.modules["torch"]
     if driver.other_stream(torch, driver.find_device(array)) is None:
         with contextlib.suppress(TypeError):  # of a dtype that torch takes from DLPack alone

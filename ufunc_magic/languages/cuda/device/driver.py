@@ -195,11 +195,11 @@ def variable(function: Any, name: str, shape: tuple[int, ...], dtype: np.dtype[A
     with errors(f"looking for {name}"):
         address = function.module.get_global_var(name)
     memory = module.cuda.UnownedMemory(int(address), size, function.module, current())
-    return _variable_type()(shape, dtype, memptr=module.cuda.MemoryPointer(memory, 0))
+    return _make_variable_type()(shape, dtype, memptr=module.cuda.MemoryPointer(memory, 0))
 
 
 @cache
-def _variable_type() -> type:
+def _make_variable_type() -> type:
     """CuPy's arrays, but with NumPy's arrays and lists assigned to as NumPy's are."""
     base: Any = cupy().ndarray
 
@@ -237,7 +237,7 @@ def structures(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
 
 
 @cache
-def _header_folders() -> tuple[str, ...]:
+def _list_header_folders() -> tuple[str, ...]:
     """Where CUDA's own headers are (cuComplex.h, cuda_fp16.h)."""
     try:
         pathfinder = importlib.import_module("cuda.pathfinder")  # CuPy's, since 14
@@ -253,7 +253,7 @@ def compile_by_cupy(
     compiler = cupy().cuda.compiler
     words = ["-std=c++17", "-default-device"] + ["--use_fast_math"] * bool(options.get("fast_math"))
     words += ["--fmad=false"] * bool(options.get("strict"))
-    words += [f"-I{folder}" for folder in _header_folders()]
+    words += [f"-I{folder}" for folder in _list_header_folders()]
     try:
         code, symbols = compiler.compile_using_nvrtc(
             source,
@@ -384,7 +384,7 @@ def elapsed(run: Callable[[], Any], *, repeat: int = 1, queued: bool = False) ->
     wait = _SHORT_WAIT if queued else 0.0
     while True:
         if wait:
-            _waiter(current())((1,), (1,), (np.uint64(wait * 1e9),))
+            _make_waiter(current())((1,), (1,), (np.uint64(wait * 1e9),))
         start.record()
         for _ in range(repeat):
             run()
@@ -398,7 +398,7 @@ def elapsed(run: Callable[[], Any], *, repeat: int = 1, queued: bool = False) ->
 
 
 @cache
-def _waiter(device: int) -> Any:
+def _make_waiter(device: int) -> Any:
     """A kernel that keeps a device busy."""
     return cupy().RawKernel(_WAIT, "__ufm_wait")
 
@@ -419,10 +419,10 @@ class errors:
             return
         cuda = cupy().cuda
         if issubclass(kind, cuda.driver.CUDADriverError | cuda.runtime.CUDARuntimeError):
-            raise CellCrashed(f"CUDA failed while {self.step}: {fault}.", remedy=_remedy(str(fault))) from fault
+            raise CellCrashed(f"CUDA failed while {self.step}: {fault}.", remedy=_find_remedy(str(fault))) from fault
 
 
-def _remedy(fault: str) -> str:
+def _find_remedy(fault: str) -> str:
     """The remedy for an error: some end the process's use of the GPU."""
     if "StreamCapture" in fault:
         return "Call it once before, and give out=: a graph records launches, and neither compiles nor allocates."

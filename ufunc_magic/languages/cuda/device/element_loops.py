@@ -151,7 +151,7 @@ class _Recipe:
     device: int
 
 
-def _key(arguments: Sequence[Any]) -> tuple[Any, ...] | None:
+def _make_key(arguments: Sequence[Any]) -> tuple[Any, ...] | None:
     """All that a recipe depends on, of CuPy arrays and numbers; None where there is something else."""
     parts: list[Any] = []
     for value in arguments:
@@ -192,7 +192,7 @@ class Loops:
         list of arrays or None
             Of the kind of the first array; None where `run` has to look at the arguments.
         """
-        recipe = self._recipes.get(_key(arguments))
+        recipe = self._recipes.get(_make_key(arguments))
         if recipe is None or recipe.device != driver.current():
             return None
         values: list[Any] = []
@@ -250,10 +250,10 @@ class Loops:
                 shape = np.broadcast_shapes(*(o.shape for o in (*operands, mask) if o is not None), *fixed)
             for wrong in (s for s in fixed if s != shape):
                 raise ValueError(f"non-broadcastable output operand with shape {wrong} doesn't match {shape}")
-            inputs = [_array(o, c) for o, c in zip(operands, choice.inputs, strict=True)]
+            inputs = [_make_loadable(o, c) for o, c in zip(operands, choice.inputs, strict=True)]
             arrays = [a for a in inputs if a is not None]
             results = [
-                _new(shape, np.dtype(c), arrays, order) if t is None else t.array
+                _make_output(shape, np.dtype(c), arrays, order) if t is None else t.array
                 for t, c in zip(targets, choice.outputs, strict=True)
             ]
             written = [
@@ -264,7 +264,7 @@ class Loops:
                 _assign_others(written, results)
             # An input is copied if an output would overwrite what is still to be read.
             inputs = [driver.copy(a) if a is not None and any(overwrites(w, a) for w in written) else a for a in inputs]
-            recipe = self._launch(choice, operands, inputs, None if mask is None else _as_mask(mask), written, shape)
+            recipe = self._launch(choice, operands, inputs, None if mask is None else _make_mask(mask), written, shape)
             converted = _assign_others(results, written)
             borrowed = all(a is None or a is o.array for a, o in zip(inputs, operands, strict=True))
             usual = usual and device is not None and not converted  # numbers alone give numbers
@@ -272,7 +272,7 @@ class Loops:
                 if len(self._recipes) >= _MOST_RECIPES:
                     self._recipes.clear()
                 outputs = [None if t is None else t.array for t in targets] if any(targets) else []
-                self._recipes[_key([*(o.array for o in operands), *outputs])] = recipe
+                self._recipes[_make_key([*(o.array for o in operands), *outputs])] = recipe
             return results
 
     def _launch(
@@ -314,13 +314,13 @@ class Loops:
             form = {"ndim": len(sizes), "packed": False, "wide": wide}
             last = np.zeros((), kernel_source.elements_box(arrays=len(arrays), ndim=len(sizes), wide=wide))
             last["count"], last["stride"], last["size"] = count, strides, sizes
-        kernel = self._kernel(kernel_source.elements(plan, **form))
+        kernel = self._find_kernel(kernel_source.elements(plan, **form))
         grid = (-(-threads // BLOCK), 1, 1)
         driver.launch(kernel, grid, _BLOCK, [*arguments, last])
         makers = tuple(np.dtype(c).type if a is None else None for c, a in zip(choice.inputs, inputs, strict=True))
         return _Recipe(kernel, grid, last, makers, tuple(map(np.dtype, choice.outputs)), shape, driver.current())
 
-    def _kernel(self, text: str) -> Any:
+    def _find_kernel(self, text: str) -> Any:
         """The kernel of a generated text for the current device, which is about to run there."""
         key = text, driver.current()
         if key not in self._kernels:
@@ -346,16 +346,16 @@ class Loops:
             If there is neither an element nor a start, or an axis is wrong.
         """
         with driver.use_device(driver.find_device(array)):
-            inner = _axes(axis, array.ndim)
+            inner = _list_axes(axis, array.ndim)
             outer = tuple(a for a in range(array.ndim) if a not in inner)
             if not castable(array.dtype.char, choice.outputs):
                 array = driver.copy(array, np.dtype(choice.inputs[1]))
-            result = self._reduced(choice, array, outer, inner, start)
+            result = self._reduce_blocks(choice, array, outer, inner, start)
             if keepdims:
                 result = result.reshape([1 if a in inner else n for a, n in enumerate(array.shape)])
             return result
 
-    def _reduced(self, choice: Choice, array: Any, outer: Sequence[int], inner: Sequence[int], start: Any) -> Any:
+    def _reduce_blocks(self, choice: Choice, array: Any, outer: Sequence[int], inner: Sequence[int], start: Any) -> Any:
         dtype = np.dtype(choice.outputs)
         shape = tuple(array.shape[a] for a in outer)
         results, elements = math.prod(shape), math.prod(array.shape[a] for a in inner)
@@ -369,7 +369,7 @@ class Loops:
             driver.assign(result, first)
             return result
         pack = _pack(array, outer, inner) if len({*choice.inputs, *choice.outputs}) == 1 else 1
-        lanes = _lanes(array, outer, inner, pack)[0]
+        lanes = _choose_lanes(array, outer, inner, pack)[0]
         elements //= pack
         blocks = -(-results // (BLOCK // lanes))
         parts = min(max(1, _BLOCKS // blocks), -(-elements // (lanes * _EACH)))
@@ -404,13 +404,13 @@ class Loops:
         box = np.zeros((), kernel_source.reduction_box(**form))
         box["outer"], box["inner"] = math.prod(outer_size), math.prod(inner_size)
         box["slice"] = -(-math.prod(inner_size) // parts)
-        box["lanes"], box["along"] = _lanes(array, outer, inner, pack)
+        box["lanes"], box["along"] = _choose_lanes(array, outer, inner, pack)
         box["outer_stride"], box["inner_stride"] = outer_stride[0], inner_stride[0]
         box["outer_size"], box["inner_size"] = outer_size, inner_size
         pointers = [np.uint64(array.data.ptr), np.uint64(result.data.ptr)]
         arguments = [*pointers, *([] if first is None else [first]), box]
         blocks = -(-int(box["outer"]) // (BLOCK // int(box["lanes"])))
-        driver.launch(self._kernel(text), (blocks, parts, 1), _BLOCK, arguments)
+        driver.launch(self._find_kernel(text), (blocks, parts, 1), _BLOCK, arguments)
 
 
 def _pack(array: Any, outer: Sequence[int], inner: Sequence[int]) -> int:
@@ -424,7 +424,7 @@ def _pack(array: Any, outer: Sequence[int], inner: Sequence[int]) -> int:
     return count if inner_stride == [size] and inner_size[0] % count == 0 and aligned else 1
 
 
-def _lanes(array: Any, outer: Sequence[int], inner: Sequence[int], pack: int) -> tuple[int, bool]:
+def _choose_lanes(array: Any, outer: Sequence[int], inner: Sequence[int], pack: int) -> tuple[int, bool]:
     """How many threads of a block share a result, and whether neighbouring threads do.
 
     They do where the elements of a result are closer together than those of the next.
@@ -434,16 +434,16 @@ def _lanes(array: Any, outer: Sequence[int], inner: Sequence[int], pack: int) ->
     )
     results, elements = math.prod(outer_size), math.prod(inner_size) // pack
     if results == 1 or abs(inner_stride[-1]) <= abs(outer_stride[-1]):
-        return min(BLOCK, _power(-(-elements // _OF_A_LANE))), True
-    return BLOCK // min(_WARP, _power(results)), False
+        return min(BLOCK, _round_to_power(-(-elements // _OF_A_LANE))), True
+    return BLOCK // min(_WARP, _round_to_power(results)), False
 
 
-def _power(number: int) -> int:
+def _round_to_power(number: int) -> int:
     """The next power of two."""
     return 1 << max(0, number - 1).bit_length()
 
 
-def _axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
+def _list_axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     axes = np.lib.array_utils.normalize_axis_tuple(axis, ndim, allow_duplicate=True)
@@ -460,7 +460,7 @@ def _assign_others(arrays: Sequence[Any], values: Sequence[Any]) -> bool:
     return bool(pairs)
 
 
-def _array(operand: ArrayOperand, char: str) -> Any:
+def _make_loadable(operand: ArrayOperand, char: str) -> Any:
     """An array that the kernel can read: of a type that it converts itself, at addresses that it can load from."""
     if operand.place == "value":
         return None
@@ -476,14 +476,14 @@ def _is_aligned(array: Any) -> bool:
     return array.data.ptr % size == 0 and all(step % size == 0 for step in steps)
 
 
-def _as_mask(mask: ArrayOperand) -> Any:
+def _make_mask(mask: ArrayOperand) -> Any:
     array = mask.array if mask.place == "device" else driver.to_device(np.asarray(mask.array))
     if array.dtype != bool:
         raise TypeError(f"Cannot cast array data from {array.dtype!r} to dtype('bool') according to the rule 'safe'")
     return array
 
 
-def _new(shape: tuple[int, ...], dtype: np.dtype[Any], inputs: Sequence[Any], order: str) -> Any:
+def _make_output(shape: tuple[int, ...], dtype: np.dtype[Any], inputs: Sequence[Any], order: str) -> Any:
     """A new output, laid out as ``order`` asks: "K" is as the inputs are."""
     axes = list(range(len(shape)))
     if order == "F" or (order == "A" and inputs and all(a.flags.f_contiguous for a in inputs)):

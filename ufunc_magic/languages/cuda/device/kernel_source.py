@@ -78,7 +78,7 @@ def castable(source: str, target: str) -> bool:
     return source == target or (source in _PLAIN and target in _PLAIN)
 
 
-def _c_type(char: str) -> str:
+def _name_c_type(char: str) -> str:
     """C++'s name of a type of NumPy's; one of ours for those that only the cell can name."""
     return f"__ufm_bytes<{_RAW[char]}>" if char in _RAW else _BY_CHAR[char].c.replace("_Bool", "bool")
 
@@ -106,16 +106,16 @@ def unit(cell: str, name: str, generated: str) -> str:
     return f'#line 1 "{quoted}"\n{cell}\n#line 1 "ufunc_magic"\n{generated}'
 
 
-def _item(plan: Plan) -> str:
+def _write_item(plan: Plan) -> str:
     """``__ufm_item``: one element, converted to the loop's types and back."""
-    parameters = [f"{_c_type(c)} __ufm_a{n}" for n, c in enumerate(plan.stored_inputs)]
-    parameters += [f"{_c_type(c)} &__ufm_r{n}" for n, c in enumerate(plan.stored_outputs)]
+    parameters = [f"{_name_c_type(c)} __ufm_a{n}" for n, c in enumerate(plan.stored_inputs)]
+    parameters += [f"{_name_c_type(c)} &__ufm_r{n}" for n, c in enumerate(plan.stored_outputs)]
     names = {f"in{n}": f"__ufm_x{n}" for n in range(len(plan.inputs))}
     names |= {f"out{n}": f"__ufm_y{n}" for n in range(len(plan.outputs))}
     ins = enumerate(zip(plan.inputs, plan.stored_inputs, strict=True))
     outs = enumerate(zip(plan.outputs, plan.stored_outputs, strict=True))
-    lines = [f"{_c_type(c)} __ufm_x{n} = {_cast(stored, c)}__ufm_a{n};" for n, (c, stored) in ins]
-    lines += [f"{_c_type(c)} __ufm_y{n}{{}};" for n, c in enumerate(plan.outputs)]
+    lines = [f"{_name_c_type(c)} __ufm_x{n} = {_cast(stored, c)}__ufm_a{n};" for n, (c, stored) in ins]
+    lines += [f"{_name_c_type(c)} __ufm_y{n}{{}};" for n, c in enumerate(plan.outputs)]
     lines += [plan.call.format(**names).rstrip("; \n") + ";"]
     lines += [f"__ufm_r{n} = {_cast(c, stored)}__ufm_y{n};" for n, (c, stored) in outs]
     body = "\n    ".join(lines)
@@ -124,12 +124,12 @@ def _item(plan: Plan) -> str:
 
 def _cast(source: str, target: str) -> str:
     """The cast before an expression; nothing where the types are the same."""
-    return "" if source == target else f"({_c_type(target)})"
+    return "" if source == target else f"({_name_c_type(target)})"
 
 
-def _support(*types: str) -> str:
+def _write_support(*types: str) -> str:
     """Definitions that kernels with operands of ``types`` need."""
-    return _template("bytes.cu") if set("".join(types)) & _RAW.keys() else ""
+    return _fill_template("bytes.cu") if set("".join(types)) & _RAW.keys() else ""
 
 
 @cache
@@ -137,7 +137,7 @@ def _read_template(name: str) -> str:
     return files("ufunc_magic.languages.cuda").joinpath("templates", "device", name).read_text(encoding="utf-8")
 
 
-def _template(name: str, **words: object) -> str:
+def _fill_template(name: str, **words: object) -> str:
     """A text of ``templates/device`` with its words filled in."""
     return Template(_read_template(name)).substitute({"block": BLOCK, "entry": ENTRY, **words})
 
@@ -159,11 +159,11 @@ def elements(plan: Plan, *, ndim: int, packed: bool = True, wide: bool = False) 
     Parameters of the kernel: the values, the arrays, then for ``ndim=0`` ``long long`` number of elements, and
     else a struct as of `elements_box`.
     """
-    text = _support(plan.inputs, plan.outputs, plan.stored_inputs, plan.stored_outputs) + _item(plan)
-    return text + (_strided(plan, ndim, wide) if ndim else _flat(plan, plan.pack if packed else 1))
+    text = _write_support(plan.inputs, plan.outputs, plan.stored_inputs, plan.stored_outputs) + _write_item(plan)
+    return text + (_write_strided(plan, ndim, wide) if ndim else _write_flat(plan, plan.pack if packed else 1))
 
 
-def _call(plan: Plan, at: Callable[[int], str]) -> str:
+def _write_call(plan: Plan, at: Callable[[int], str]) -> str:
     """The call of ``__ufm_item`` with the values, and ``at(k)`` of each array but the mask."""
     arrays = iter(range(plan.first_output))
     operands = [f"__ufm_v{n}" if value else at(next(arrays)) for n, value in enumerate(plan.values)]
@@ -171,49 +171,49 @@ def _call(plan: Plan, at: Callable[[int], str]) -> str:
     return f"__ufm_item({', '.join(operands)});"
 
 
-def _head(plan: Plan, last: str, *, raw: bool) -> str:
+def _write_head(plan: Plan, last: str, *, raw: bool) -> str:
     """The parameters of the kernel, with ``last`` after the arrays."""
-    values = [f"{_c_type(c)} __ufm_v{n}" for n, c in enumerate(plan.stored_inputs) if plan.values[n]]
+    values = [f"{_name_c_type(c)} __ufm_v{n}" for n, c in enumerate(plan.stored_inputs) if plan.values[n]]
     arrays = [
-        f"{'const ' * (k < plan.first_output)}{'char' if raw else _c_type(c)} *__ufm_p{k}"
+        f"{'const ' * (k < plan.first_output)}{'char' if raw else _name_c_type(c)} *__ufm_p{k}"
         for k, c in enumerate(plan.pointers)
     ]
     return ",\n    ".join([*values, *arrays, last])
 
 
-def _flat(plan: Plan, pack: int) -> str:
+def _write_flat(plan: Plan, pack: int) -> str:
     # No thread reads what another writes, so the loads of one precede its stores: no __restrict__ is needed,
     # which an output in the place of an input would break.
-    packs = [f"__ufm_pack<{_c_type(c)}, {pack}>" for c in plan.pointers]
+    packs = [f"__ufm_pack<{_name_c_type(c)}, {pack}>" for c in plan.pointers]
     places = [f"(__ufm_p{k} + __ufm_i)" for k in range(len(packs))]
     pieces = " ".join(f"{kind} __ufm_k{k};" for k, kind in enumerate(packs))
     first = plan.first_output
     loads = " ".join(f"__ufm_k{k} = *(const {packs[k]} *){places[k]};" for k in range(first))
     stores = " ".join(f"*({packs[k]} *){places[k]} = __ufm_k{k};" for k in range(first, len(packs)))
-    return _template(
+    return _fill_template(
         "contiguous.cu",
-        head=_head(plan, "long long __ufm_n", raw=False),
+        head=_write_head(plan, "long long __ufm_n", raw=False),
         pack=pack,
         pieces=pieces,
         loads=loads,
         stores=stores,
-        packed_call=_call(plan, "__ufm_k{}.__ufm_e[__ufm_j]".format),
-        call=_call(plan, "__ufm_p{}[__ufm_i]".format),
+        packed_call=_write_call(plan, "__ufm_k{}.__ufm_e[__ufm_j]".format),
+        call=_write_call(plan, "__ufm_p{}[__ufm_i]".format),
     )
 
 
-def _strided(plan: Plan, ndim: int, wide: bool) -> str:
+def _write_strided(plan: Plan, ndim: int, wide: bool) -> str:
     index = "unsigned long long" if wide else "unsigned int"
     first, arrays = plan.first_output, range(len(plan.pointers))
 
     def at(k: int) -> str:
-        return f"(*({'const ' * (k < first)}{_c_type(plan.pointers[k])} *)(__ufm_p{k}))"
+        return f"(*({'const ' * (k < first)}{_name_c_type(plan.pointers[k])} *)(__ufm_p{k}))"
 
     steps = " ".join(f"__ufm_p{k} += __ufm_k * __ufm_b.__ufm_stride[{k}][__ufm_d];" for k in arrays)
     last = " ".join(f"__ufm_p{k} += (long long)__ufm_i * __ufm_b.__ufm_stride[{k}][0];" for k in arrays)
-    return _template(
+    return _fill_template(
         "strided.cu",
-        head=_head(plan, "const __ufm_box __ufm_b", raw=True),
+        head=_write_head(plan, "const __ufm_box __ufm_b", raw=True),
         arrays=len(arrays),
         ndim=ndim,
         last_axis=ndim - 1,
@@ -221,7 +221,7 @@ def _strided(plan: Plan, ndim: int, wide: bool) -> str:
         steps=steps,
         last=last,
         mask=f"if (!{at(first - 1)}) return;" if plan.masked else "",
-        call=_call(plan, at),
+        call=_write_call(plan, at),
     )
 
 
@@ -273,9 +273,9 @@ def reduction(call: str, types: str, stored: str, *, outer: int, inner: int, has
     results: those whose elements are closer together.  Blocks of axis y share results: each takes a slice, and its
     own place in the output.
     """
-    value = _c_type(types[2])
+    value = _name_c_type(types[2])
     loaded = types[2] if pack > 1 else stored
-    element = _c_type(loaded)
+    element = _name_c_type(loaded)
     names = {"in0": "__ufm_x0", "in1": "__ufm_x1", "out0": "__ufm_y0"}
     join = f"__ufm_all = __ufm_join(__ufm_all, {_cast(loaded, types[1])}{{}});".format
     pieces = [f"__ufm_e{k}" for k in range(_AT_ONCE)]
@@ -283,19 +283,19 @@ def reduction(call: str, types: str, stored: str, *, outer: int, inner: int, has
         f"const {element} {e} = __ufm_load(__ufm_in, __ufm_i + {k} * __ufm_lanes, __ufm_b);"
         for k, e in enumerate(pieces)
     )
-    return _support(types, stored) + _template(
+    return _write_support(types, stored) + _fill_template(
         "reduction.cu",
         value=value,
         element=element,
-        first=_c_type(types[0]),
-        second=_c_type(types[1]),
+        first=_name_c_type(types[0]),
+        second=_name_c_type(types[1]),
         call=call.format(**names).rstrip("; "),
         cast=_cast(loaded, types[2]),
         outer=outer,
         inner=inner,
-        outer_places=_places("outer", outer),
-        inner_places=_places("inner", inner),
-        loaded=_loaded(stored, loaded, pack),
+        outer_places=_write_places("outer", outer),
+        inner_places=_write_places("inner", inner),
+        loaded=_write_loads(stored, loaded, pack),
         start=f"{value} __ufm_start,\n    " if has_start else "",
         whole="__ufm_join(__ufm_start, __ufm_all)" if has_start else "__ufm_all",
         at_once=_AT_ONCE,
@@ -306,20 +306,20 @@ def reduction(call: str, types: str, stored: str, *, outer: int, inner: int, has
     )
 
 
-def _loaded(stored: str, loaded: str, pack: int) -> str:
+def _write_loads(stored: str, loaded: str, pack: int) -> str:
     """Statements that return what is at ``__ufm_in``."""
-    kind = _c_type(stored) if pack == 1 else f"__ufm_pack<{_c_type(stored)}, {pack}>"
+    kind = _name_c_type(stored) if pack == 1 else f"__ufm_pack<{_name_c_type(stored)}, {pack}>"
     if pack == 1:
         return f"return *(const {kind} *)__ufm_in;"
     return f"""const {kind} __ufm_k = *(const {kind} *)__ufm_in;
-    {_c_type(loaded)} __ufm_all = {_cast(stored, loaded)}__ufm_k.__ufm_e[0];
+    {_name_c_type(loaded)} __ufm_all = {_cast(stored, loaded)}__ufm_k.__ufm_e[0];
 #pragma unroll
     for (int __ufm_j = 1; __ufm_j < {pack}; __ufm_j++)
         __ufm_all = __ufm_join(__ufm_all, {_cast(stored, loaded)}__ufm_k.__ufm_e[__ufm_j]);
     return __ufm_all;"""
 
 
-def _places(axes: str, count: int) -> str:
+def _write_places(axes: str, count: int) -> str:
     """Statements that move ``__ufm_in`` to the element ``__ufm_i`` along ``count`` axes, which use it up."""
     # The first axis needs no division, the only one of most arrays: it would take longer than the load.
     lines = [

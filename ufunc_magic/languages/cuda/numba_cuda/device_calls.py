@@ -75,7 +75,7 @@ def forms(code: FunctionCode, object_code: ObjectCode) -> tuple[Form, ...]:
             by_value = Form(arguments, results, tuple(range(len(arguments) + len(results))), shim)
             result.append(by_value)
             if code.kind == "ufunc":
-                result += _as_in_c(by_value, code.calls[shim.loop])
+                result += _list_as_in_c(by_value, code.calls[shim.loop])
     return tuple(result)
 
 
@@ -103,7 +103,7 @@ def choose(offered: Sequence[Form], types: Sequence[ValueType]) -> Form | None:
 
     A float is never cut to an integer, nor a complex number to a real one.
     """
-    fitting = [f for f in offered if len(f.arguments) == len(types) and all(map(_points_alike, types, f.arguments))]
+    fitting = [f for f in offered if len(f.arguments) == len(types) and all(map(_points_to_same, types, f.arguments))]
     for suits in (_is_same, _is_safe):
         for form in fitting:
             if all(map(suits, types, form.arguments)):
@@ -132,7 +132,7 @@ def type_of_word(word: str) -> ValueType:
     return ValueType(np.dtype("V") if bare == "void" else np.dtype(bare), "*" in word)
 
 
-def _as_in_c(by_value: Form, call: str) -> list[Form]:
+def _list_as_in_c(by_value: Form, call: str) -> list[Form]:
     """The same function with its outputs as pointers, where C has them so."""
     *before, call = call.split("; ")
     arguments = call.partition(" = ")[2] if call.startswith("{out") else call
@@ -150,7 +150,7 @@ def _as_in_c(by_value: Form, call: str) -> list[Form]:
     return [Form(passed, tuple(types[n] for n in rest), (*places, *rest), by_value.shim, tuple(updates))]
 
 
-def _points_alike(argument: ValueType, parameter: ValueType) -> bool:
+def _points_to_same(argument: ValueType, parameter: ValueType) -> bool:
     if argument.pointer != parameter.pointer:
         return False
     return not argument.pointer or parameter.dtype.kind == "V" or argument.dtype == parameter.dtype

@@ -58,27 +58,27 @@ def _register_with_compiler() -> None:
 
     general = typeof_impl.dispatch(object)
     for kind in (np.ufunc, PlainFunction, CudaFunction, Kernel):
-        typeof_impl.register(kind)(partial(_typed, general))
-    _private.when_linked(lambda code, lto: code if lto or not isinstance(code, _cell_code()) else code.as_called())
+        typeof_impl.register(kind)(partial(_type_function, general))
+    _private.when_linked(lambda code, lto: code if lto or not isinstance(code, _find_cell_code()) else code.as_called())
     _private.before_caching(_refuse_caching)
 
 
 # ---------------------------------------------------------------------------------------- typing
 
 
-def _typed(general: Callable[[Any, Any], Any], value: Any, context: Any) -> Any:
+def _type_function(general: Callable[[Any, Any], Any], value: Any, context: Any) -> Any:
     """Numba's type of a function of ours, and of what else is of its class."""
     pair = code_of(value)
     if pair is None:
         return general(value, context)
     code, object_code = pair
     if reason := refusal(code, object_code):
-        raise _fault(f"{code.name} {reason}.")
-    return _function_type(code.name, object_code)
+        raise _make_fault(f"{code.name} {reason}.")
+    return _make_function_type(code.name, object_code)
 
 
 @cache
-def _function_type(name: str, object_code: ObjectCode) -> Any:
+def _make_function_type(name: str, object_code: ObjectCode) -> Any:
     """The type of a function, with its lowering: made when a kernel first names it."""
     from numba.cuda import types
     from numba.cuda.extending import lower_builtin
@@ -89,20 +89,20 @@ def _function_type(name: str, object_code: ObjectCode) -> Any:
 
     def generic(self: Any, args: Sequence[Any], kws: Any) -> Any:
         if kws:
-            raise _fault(f"{name}() takes no arguments by name in a kernel. Give them in their order.")
-        values = [value for kind in args if (value := _value_type(kind)) is not None]
+            raise _make_fault(f"{name}() takes no arguments by name in a kernel. Give them in their order.")
+        values = [value for kind in args if (value := _find_value_type(kind)) is not None]
         if len(values) < len(args):
-            raise _fault(no_number(name, ", ".join(map(str, args))))
+            raise _make_fault(no_number(name, ", ".join(map(str, args))))
         form = choose(offered, values)
         if form is None:
-            raise _fault(mismatch(name, offered, values))
-        return _signature(form, args)
+            raise _make_fault(mismatch(name, offered, values))
+        return _make_signature(form, args)
 
-    lower_builtin(key, types.VarArg(types.Any))(_lowering(offered, object_code))
+    lower_builtin(key, types.VarArg(types.Any))(_make_lowering(offered, object_code))
     return types.Function(type(f"CudaCell_{name}", (AbstractTemplate,), {"key": key, "generic": generic}))
 
 
-def _fault(text: str) -> Exception:
+def _make_fault(text: str) -> Exception:
     """The error that type inference reports with the kernel's line."""
     from numba.cuda.core.errors import TypingError
 
@@ -110,7 +110,7 @@ def _fault(text: str) -> Exception:
     return fault
 
 
-def _value_type(kind: Any) -> ValueType | None:
+def _find_value_type(kind: Any) -> ValueType | None:
     """The argument of Numba's type ``kind`` as a value of ours; None for anything but numbers and pointers to them."""
     from numba.cuda import types
     from numba.cuda.np.numpy_support import as_dtype
@@ -121,7 +121,7 @@ def _value_type(kind: Any) -> ValueType | None:
     return ValueType(np.dtype(as_dtype(item)), pointer) if isinstance(item, types.Boolean | types.Number) else None
 
 
-def _numba_type(value: ValueType) -> Any:
+def _find_numba_type(value: ValueType) -> Any:
     from numba.cuda import types
     from numba.cuda.np.numpy_support import from_dtype
 
@@ -129,36 +129,37 @@ def _numba_type(value: ValueType) -> Any:
     return types.CPointer(kind) if value.pointer else kind
 
 
-def _signature(form: Form, args: Sequence[Any]) -> Any:
+def _make_signature(form: Form, args: Sequence[Any]) -> Any:
     """The signature of a call of ``form`` with arguments of the types ``args``."""
     from numba.cuda import types
     from numba.cuda.typing.templates import signature
 
-    results = [_numba_type(r) for r in form.results]
+    results = [_find_numba_type(r) for r in form.results]
     returned = types.none if not results else results[0] if len(results) == 1 else types.Tuple(results)
     # Pointers to void take what they are given.
     return signature(
-        returned, *(k if v.dtype.kind == "V" else _numba_type(v) for k, v in zip(args, form.arguments, strict=True))
+        returned,
+        *(k if v.dtype.kind == "V" else _find_numba_type(v) for k, v in zip(args, form.arguments, strict=True)),
     )
 
 
 # -------------------------------------------------------------------------------------- lowering
 
 
-def _lowering(offered: tuple[Form, ...], object_code: ObjectCode) -> Any:
+def _make_lowering(offered: tuple[Form, ...], object_code: ObjectCode) -> Any:
     """The writer of a call: of the shim, by value; then results go where the kernel has pointers for them."""
 
     def lowered(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
-        form = choose(offered, [value for kind in sig.args if (value := _value_type(kind)) is not None])
+        form = choose(offered, [value for kind in sig.args if (value := _find_value_type(kind)) is not None])
         assert form is not None  # type inference has accepted it
-        context.active_code_library.add_linking_file(_linked(object_code))
+        context.active_code_library.add_linking_file(_link_code(object_code))
         operands = dict(zip(form.slots, zip(sig.args, args, strict=True), strict=False))
-        outputs = [_numba_type(type_of_word(word)) for word in form.shim.outputs]
+        outputs = [_find_numba_type(type_of_word(word)) for word in form.shim.outputs]
         for n, place in form.updates:
             kind, pointer = operands[place]
             loaded = context.data_model_manager[kind.dtype].from_data(builder, builder.load(pointer))
             operands[n] = kind.dtype, loaded
-        results = _call(context, builder, form.shim.symbol, [operands[n] for n in range(form.nin)], outputs)
+        results = _write_call(context, builder, form.shim.symbol, [operands[n] for n in range(form.nin)], outputs)
         returned = []
         for n, (kind, value) in enumerate(zip(outputs, results, strict=True), start=form.nin):
             if n in operands:
@@ -172,7 +173,9 @@ def _lowering(offered: tuple[Form, ...], object_code: ObjectCode) -> Any:
     return lowered
 
 
-def _call(context: Any, builder: Any, symbol: str, operands: Sequence[tuple[Any, Any]], outputs: Sequence[Any]) -> Any:
+def _write_call(
+    context: Any, builder: Any, symbol: str, operands: Sequence[tuple[Any, Any]], outputs: Sequence[Any]
+) -> Any:
     """Call a shim in Numba's convention, ``int shim(result *, arguments...)``; returns its results."""
     from llvmlite import ir
     from numba.cuda import cgutils
@@ -196,7 +199,7 @@ def _call(context: Any, builder: Any, symbol: str, operands: Sequence[tuple[Any,
 
 
 @cache
-def _cell_code() -> Any:
+def _find_cell_code() -> Any:
     from numba import cuda
 
     class CellCode(cuda.LTOIR):  # type: ignore[misc, name-defined, unused-ignore]
@@ -213,13 +216,13 @@ def _cell_code() -> Any:
 
 
 @cache
-def _linked(object_code: ObjectCode) -> Any:
+def _link_code(object_code: ObjectCode) -> Any:
     """The addition to a kernel that calls functions of the cell: one object, so that it is linked once."""
-    return _cell_code()(object_code)
+    return _find_cell_code()(object_code)
 
 
 def _refuse_caching(kernel: str, linked: Collection[Any]) -> None:
-    if cells := sorted({code.name for code in linked if isinstance(code, _cell_code())}):
+    if cells := sorted({code.name for code in linked if isinstance(code, _find_cell_code())}):
         raise UfuncMagicError(
             f"{kernel} calls functions of {', '.join(cells)}, and Numba's cache would not notice when a cell "
             "changes: the kernel cannot be cached.",

@@ -87,13 +87,13 @@ class SimulatedFunction:
     def _choose(self, args: tuple[Any, ...]) -> Form:
         if self._reason:
             raise TypeError(f"{self._code.name} {self._reason}.")
-        types = [self._type_of(value) for value in args]
+        types = [self._find_type(value) for value in args]
         form = choose(self._forms, types)
         if form is None:
             raise TypeError(mismatch(self._code.name, self._forms, types))
         return form
 
-    def _type_of(self, value: Any) -> ValueType:
+    def _find_type(self, value: Any) -> ValueType:
         if isinstance(value, Pointer):
             return ValueType(value.array.dtype, pointer=True)
         if isinstance(value, bool | int | float | complex | np.generic):
@@ -103,7 +103,7 @@ class SimulatedFunction:
     def _call_ufunc(self, ufunc: Any, form: Form, args: tuple[Any, ...]) -> Any:
         operands: list[Any] = [None] * (ufunc.nin + ufunc.nout)
         for slot, value, parameter in zip(form.slots, args, form.arguments, strict=False):
-            operands[slot] = value if isinstance(value, Pointer) else _converted(value, parameter)
+            operands[slot] = value if isinstance(value, Pointer) else _convert(value, parameter)
         for n, place in form.updates:
             operands[n] = operands[place].array.reshape(-1)[0]
         outputs = ufunc(*operands[: ufunc.nin])
@@ -122,25 +122,25 @@ class SimulatedFunction:
         """
         if self._library is None:
             raise TypeError(f"{self._code.name} has no emulation: no C++ compiler was found when its cell was run.")
-        result, *kinds = map(_ctype, self._code.prototype)
+        result, *kinds = map(_find_ctype, self._code.prototype)
         function: Callable[..., Any] = ctypes.PYFUNCTYPE(result, *kinds)(self._library.functions[self._code.index])
         return function
 
     def _call_plain(self, form: Form, args: tuple[Any, ...]) -> Any:
         pairs = zip(args, form.arguments, strict=True)
         result = self._plain(
-            *(a.array.ctypes.data if isinstance(a, Pointer) else _converted(a, p).item() for a, p in pairs)
+            *(a.array.ctypes.data if isinstance(a, Pointer) else _convert(a, p).item() for a, p in pairs)
         )
         return form.results[0].dtype.type(result) if form.results else None
 
 
-def _ctype(word: str) -> Any:
+def _find_ctype(word: str) -> Any:
     if word == "void":
         return None
     return ctypes.c_void_p if "*" in word else np.ctypeslib.as_ctypes_type(np.dtype(word.removeprefix("const ")))
 
 
-def _converted(value: Any, parameter: ValueType) -> Any:
+def _convert(value: Any, parameter: ValueType) -> Any:
     return value if type(value) is parameter.dtype.type else np.asarray(value).astype(parameter.dtype)[()]
 
 
@@ -181,7 +181,7 @@ class Simulation:
                         self._restore.pop()()
                     while self._barriers:  # emulations wait in their own way again
                         _, (_, library) = self._barriers.popitem()
-                        if hook := _barrier_hook(library):
+                        if hook := _find_barrier_hook(library):
                             hook.value = None
 
     def _replace(self, function: Any) -> None:
@@ -208,7 +208,7 @@ class Simulation:
         with contextlib.suppress(AttributeError):  # a cell that asks for no place has no such function
             places = (thread.threadIdx, thread.blockIdx, *_private.simulated_dimensions(thread))
             library.handle["__ufm_set_geometry"](*(_Three(*(*place, 1, 1)[:3]) for place in places))
-        hook = _barrier_hook(library)
+        hook = _find_barrier_hook(library)
         if hook is not None and id(library) not in self._barriers:
             callback = ctypes.CFUNCTYPE(None)(_wait)
             self._barriers[id(library)] = callback, library
@@ -219,16 +219,18 @@ class Simulation:
         if type(value).__name__ in ("FFI", "CompiledFFI") and hasattr(value, "from_buffer"):
             return SimulatedFFI(value)
         # Other objects are not asked for attributes: some answer to any.
-        return self._simulated(value) if isinstance(value, np.ufunc | PlainFunction | CudaFunction | Kernel) else None
+        return (
+            self._find_simulated(value) if isinstance(value, np.ufunc | PlainFunction | CudaFunction | Kernel) else None
+        )
 
-    def _simulated(self, function: Any) -> SimulatedFunction | None:
+    def _find_simulated(self, function: Any) -> SimulatedFunction | None:
         if function not in self._functions:
             pair = code_of(function)
             self._functions[function] = None if pair is None else SimulatedFunction(function, *pair, self)
         return self._functions[function]
 
 
-def _barrier_hook(library: Library) -> ctypes.c_void_p | None:
+def _find_barrier_hook(library: Library) -> ctypes.c_void_p | None:
     try:
         return ctypes.c_void_p.in_dll(library.handle, "__ufm_barrier")
     except ValueError:

@@ -123,13 +123,13 @@ def shims(object_code: ObjectCode) -> tuple[Shim, ...]:
         if code.kind == "ufunc" and not code.core:
             for k, (loop, call) in enumerate(zip(code.loops, code.calls, strict=False)):
                 if not _HOST_ONLY & set(loop.types):
-                    result.append(_loop_shim(f"{name}_{k}", code, k, loop.types, call))
+                    result.append(_make_loop_shim(f"{name}_{k}", code, k, loop.types, call))
         elif code.kind == "plain" and code.prototype and not any(p.startswith("V") for p in code.prototype):
-            result.append(_plain_shim(name, code))
+            result.append(_make_plain_shim(name, code))
     return tuple(result)
 
 
-def _loop_shim(symbol: str, code: FunctionCode, k: int, types: Sequence[int], call: str) -> Shim:
+def _make_loop_shim(symbol: str, code: FunctionCode, k: int, types: Sequence[int], call: str) -> Shim:
     words = [np.dtype(TYPES[t].char).str[1:] for t in types]
     # By their own types in C, since the cell may take pointers to them; long and long long are one word.
     spelled = [_C[w] if w in _PACKED else TYPES[t].c for t, w in zip(types, words, strict=True)]
@@ -140,20 +140,22 @@ def _loop_shim(symbol: str, code: FunctionCode, k: int, types: Sequence[int], ca
         fields = " ".join(f"{kind} __ufm_o{n};" for n, kind in enumerate(results))
         before, result = f"struct {symbol}_result {{ {fields} }};\n", f"{symbol}_result"
         places = {f"out{n}": f"(__ufm_r->__ufm_o{n})" for n in range(len(outputs))}
-    text = before + _definition(symbol, result, inputs, spelled, call, places)
+    text = before + _write_definition(symbol, result, inputs, spelled, call, places)
     return Shim(code.name, k, symbol, tuple(inputs), tuple(outputs), text)
 
 
-def _plain_shim(symbol: str, code: FunctionCode) -> Shim:
+def _make_plain_shim(symbol: str, code: FunctionCode) -> Shim:
     """A function with pointers: as it is declared, or as ``calls[0]`` says with ``{in0}`` ... and ``{out0}``."""
     returned, *inputs = code.prototype
     places = ", ".join(f"{{in{n}}}" for n in range(len(inputs)))
     call = code.calls[0] if code.calls else f"{'{out0} = ' * (returned != 'void')}{code.name}({places})"
-    text = _definition(symbol, _pointer(returned), inputs, list(map(_pointer, inputs)), call, {"out0": "(*__ufm_r)"})
+    text = _write_definition(
+        symbol, _write_pointer(returned), inputs, list(map(_write_pointer, inputs)), call, {"out0": "(*__ufm_r)"}
+    )
     return Shim(code.name, -1, symbol, tuple(inputs), () if returned == "void" else (returned,), text)
 
 
-def _definition(
+def _write_definition(
     symbol: str, result: str, inputs: Sequence[str], spelled: Sequence[str], call: str, places: dict[str, str]
 ) -> str:
     """A shim's text: parameters as Numba passes them, the call, and the status."""
@@ -176,7 +178,7 @@ def _definition(
     return f'extern "C" __device__ int {symbol}({", ".join(parameters)}) {{\n    {body}\n}}\n'
 
 
-def _pointer(word: str) -> str:
+def _write_pointer(word: str) -> str:
     """``"const f4*"`` as C++."""
     bare = word.removeprefix("const ")
     return f"{'const ' * (bare != word)}{_C[bare.rstrip('*')]} {'*' * word.count('*')}".rstrip()
@@ -205,7 +207,7 @@ def linkable(object_code: ObjectCode, *, output: Literal["ltoir", "ptx"] = "ltoi
         arch = minimum or "compute_75"
     else:
         arch = architecture(compiler)
-    return ltoir(object_code, arch) if output == "ltoir" else _compiled(object_code, "ptx", arch).rstrip(b"\0")
+    return ltoir(object_code, arch) if output == "ltoir" else _compile_unit(object_code, "ptx", arch).rstrip(b"\0")
 
 
 def ltoir(object_code: ObjectCode, arch: str = "compute_75") -> bytes:
@@ -224,7 +226,7 @@ def ltoir(object_code: ObjectCode, arch: str = "compute_75") -> bytes:
     digits = [re.search(r"\d+", text) for text in (minimum, arch)]
     if own and digits[0] and digits[1] and int(digits[0][0]) <= int(digits[1][0]):
         return base64.b64decode(own)
-    code = _compiled(object_code, "ltoir", arch)
+    code = _compile_unit(object_code, "ltoir", arch)
     if not carried(object_code).get("ltoir"):
         carry(object_code, arch=arch, ltoir=base64.b64encode(code).decode(), symbols=prefix(object_code))
     return code
@@ -258,7 +260,7 @@ def unit_text(object_code: ObjectCode, *, apart: bool) -> str:
     return f"{directives}\n{renamed}inline namespace {own} {{\n{cell}\n}}\n{behind}"
 
 
-def _compiled(object_code: ObjectCode, output: Literal["ltoir", "ptx"], arch: str) -> bytes:
+def _compile_unit(object_code: ObjectCode, output: Literal["ltoir", "ptx"], arch: str) -> bytes:
     """The unit, in the cache; in a namespace of its own where the cell fits into one: a guard around it may not."""
     words = flags(object_code.options)
 

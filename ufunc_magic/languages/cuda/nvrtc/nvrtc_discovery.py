@@ -89,7 +89,7 @@ def architecture(nvrtc: Nvrtc, capability: tuple[int, int] | None = None) -> str
 @functools.cache
 def identity() -> str:
     """The part of a cache key for the compiler, ``""`` where none is installed; opens no library."""
-    if not (versions := {wheel: v for wheel in _WHEELS if (v := _version(wheel))}).get("cuda-bindings"):
+    if not (versions := {wheel: v for wheel in _WHEELS if (v := _read_version(wheel))}).get("cuda-bindings"):
         return ""
     # A toolkit that is no wheel is known by its folder.
     folders = [os.environ.get(name, "") for name in ("CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX")]
@@ -130,7 +130,7 @@ def probe() -> Nvrtc:
     return Nvrtc((major, minor), tuple(sorted(known)))
 
 
-def _version(wheel: str) -> str:
+def _read_version(wheel: str) -> str:
     try:
         return metadata.version(wheel)
     except metadata.PackageNotFoundError:

@@ -35,7 +35,7 @@ _INSTEAD: dict[str, str] = {
 }
 
 
-def _include(header: str) -> str:
+def _write_include(header: str) -> str:
     return f"Add #include <{header}> at the top of the cell."
 
 
@@ -43,9 +43,9 @@ def unknown(name: str) -> str:
     """The remedy for a name that device code does not know."""
     standard = header_of(name)
     if header := next((header for pattern, header in _HEADERS if re.match(pattern, name)), ""):
-        return _include(header)
+        return _write_include(header)
     if standard in _STANDARD:
-        return _include(standard)
+        return _write_include(standard)
     if re.match(r"cuda[A-Z]", name):
         return "Device code cannot call CUDA host functions. The magic launches kernels and copies arrays for you."
     return f"Define {name} above its first use, or include the header that declares it."
@@ -55,7 +55,7 @@ def unknown_in_std(name: str) -> str:
     """The remedy for a name that device code's ``std`` lacks."""
     standard = header_of(name)
     if standard in _STANDARD:
-        return _include(f"c{standard.removesuffix('.h')}")
+        return _write_include(f"c{standard.removesuffix('.h')}")
     return f"In device code, use CCCL: #include <cuda/std/...> and cuda::std::{name}, if it has that name."
 
 

@@ -45,7 +45,7 @@ def read_log(log: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
     """
     lines = cell.split("\n")
     messages: list[list[Diagnostic]] = []
-    for block in _blocks(log):
+    for block in _split_blocks(log):
         diagnostic = _read_block(block, name, lines)
         if diagnostic.severity != "note":
             messages.append([diagnostic])
@@ -54,7 +54,7 @@ def read_log(log: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
     return shorten(tuple(_flatten(messages, name)))
 
 
-def _blocks(log: str) -> Iterator[list[str]]:
+def _split_blocks(log: str) -> Iterator[list[str]]:
     """The lines of each message."""
     block: list[str] = []
     # The assembler ends what it reports with a NUL, and puts its errors at the end.
@@ -76,9 +76,9 @@ def _read_block(block: Sequence[str], name: str, lines: Sequence[str]) -> Diagno
     if not match:
         bare = re.match(_BARE, block[0])
         assert bare  # a block starts with one of the two
-        severity, words = _severity(bare["severity"]), bare["words"]
+        severity, words = _read_severity(bare["severity"]), bare["words"]
         return Diagnostic(severity, words, hint=advise(words) if severity != "note" else "")
-    severity = _severity(match["severity"])
+    severity = _read_severity(match["severity"])
     caret = next((n for n, line in enumerate(block) if n > 1 and line.strip() == "^"), 0)
     # It says so in two ways, by whether it had folders to search.
     first = match["words"].replace("cannot open source file", "could not open source file")
@@ -88,7 +88,7 @@ def _read_block(block: Sequence[str], name: str, lines: Sequence[str]) -> Diagno
     message = re.sub(aside, "", "; ".join(words).replace(":; ", ": "))
     file = name if match["end"] else match["file"]
     line = len(lines) if match["end"] else int(match["line"])
-    shown, column = _place(block, caret, file, line, name, lines)
+    shown, column = _read_place(block, caret, file, line, name, lines)
     option = f"#{match['number']}-D" if match["number"] and severity == "warning" else ""
     # An error in another header is no advice for the cell, unless a header is missing there.
     theirs = file not in (name, GENERATED) and "open source file" not in message
@@ -96,12 +96,14 @@ def _read_block(block: Sequence[str], name: str, lines: Sequence[str]) -> Diagno
     return Diagnostic(severity, message, file, line, column, option, shown, hint)
 
 
-def _severity(word: str) -> Literal["error", "warning", "note"]:
+def _read_severity(word: str) -> Literal["error", "warning", "note"]:
     kinds: dict[str, Literal["warning", "note"]] = {"warning": "warning", "note": "note", "remark": "note"}
     return kinds.get(word.lower(), "error")
 
 
-def _place(block: Sequence[str], caret: int, file: str, line: int, name: str, lines: Sequence[str]) -> tuple[str, int]:
+def _read_place(
+    block: Sequence[str], caret: int, file: str, line: int, name: str, lines: Sequence[str]
+) -> tuple[str, int]:
     """The source line and the column in characters, 0 where it is not known."""
     column = block[caret].index("^") - 1 if caret else 0
     text = block[caret - 1][2:] if caret else ""

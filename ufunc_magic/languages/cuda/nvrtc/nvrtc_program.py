@@ -126,7 +126,7 @@ def compile(
     nvrtc = find()
     if nvrtc is None:
         raise ToolchainError(reason().partition(": pip")[0] + ".", remedy=f"Install it: {REMEDY}")
-    words = _options(source, output, arch, options, nvrtc)
+    words = _list_options(source, output, arch, options, nvrtc)
     before = device_headers.prelude(source)
     provided = device_headers.provided() if before or device_headers.includes(source) else {}
     if not cell or source == cell:
@@ -151,7 +151,7 @@ def compile(
     raise ToolchainError(fault.rstrip(), remedy="Simplify the cell.")
 
 
-def _options(source: str, output: Output, arch: str, options: Sequence[str], nvrtc: Nvrtc) -> list[str]:
+def _list_options(source: str, output: Output, arch: str, options: Sequence[str], nvrtc: Nvrtc) -> list[str]:
     words = [f"-arch={arch}"]
     if not any(word.startswith(("-std", "--std")) for word in options):
         words.append("-std=c++17")
