@@ -432,7 +432,6 @@ def report(
     line: Progress | None = None,
     without: Collection[str] = (),
     announced: set[str] | None = None,
-    stored: bool = False,
 ) -> Report:
     """Verify and time what was built.
 
@@ -448,9 +447,7 @@ def report(
     without : collection of str
         Functions to leave out, because the notebook did not bind them.
     announced : set of str
-        The notices that this session has shown; new ones are added.
-    stored : bool
-        Show the table that an earlier process measured, if the cell was just opened from the cache.
+        The notices that this session has shown; new ones are added.  A session shows stored tables, too.
 
     Returns
     -------
@@ -491,14 +488,13 @@ def report(
             compile_cython=_compile_cython,
             progress=shown,
             without=without,
-            stored=stored,
+            stored=announced is not None,
         )
     with Comfort("what the session is told once", notes):
         busy = result.pressure if result.pressure and _new_notices(["busy machine"], announced) else ""
         notes += _new_notices(language.notices(object_code), announced)
     notes += language.notes(object_code, options)
-    names = list(filter(None, options.show.split(",")))
-    views: tuple[Any, ...] = ()
+    names, views = list(filter(None, options.show.split(","))), tuple[Any, ...]()
     if options.annotate and not language.annotates:
         names.append("annotate")
     elif options.annotate and annotation:

@@ -20,7 +20,7 @@ def table(*, opened: bool, options: Options | None = None) -> Report:
     """The report of the cell, which the process opens from the cache, or has."""
     if opened:
         pipeline.BUILDS.clear()
-    return pipeline.report(um.compile_c(CELL), options=options or Options(), stored=True)
+    return pipeline.report(um.compile_c(CELL), options=options or Options(), announced=set())
 
 
 def is_stored(report: Report) -> bool:

@@ -388,7 +388,6 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             line=progress,
             without=withheld,
             announced=self._announced,
-            stored=True,
         )
         result = replace(result, notes=(*result.notes, *hidden))
         self._waiting = result, progress
