@@ -211,7 +211,7 @@ def test_cplus_structures() -> None:
     )
     a = np.array([(1, 2)], um.dtype_of(f, "a"))
     assert f(a, 3).tolist() == [(0.5, 5)]
-    with pytest.raises(RuntimeError, match="back"):
+    with pytest.raises(ValueError, match="back"):
         f(a, -1)
 
 

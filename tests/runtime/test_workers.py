@@ -230,7 +230,7 @@ def test_exceptions_of_a_cell_come_home(client: Any) -> None:
         '#include <stdexcept>\ndouble root(double x) { if (x < 0) throw std::domain_error("negative"); return x; }',
         cplus=True,
     )
-    with pytest.raises(RuntimeError, match="negative"):
+    with pytest.raises(ValueError, match="negative"):
         client.submit(f, [-1.0]).result()
 
 
