@@ -2,6 +2,7 @@
 
     python benchmarks/growth.py             up to 300 functions, some minutes
     python benchmarks/growth.py 1000        up to 1,000
+    python benchmarks/growth.py integers    cells of integer functions against gcc alone; the other figures stay
 
 CPU seconds, which other work on the machine changes little: of the steps that run in this process, each alone, and of
 the whole compilation with the compilers that it started.  The result goes to benchmarks/results/growth.json.
@@ -12,6 +13,8 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -56,6 +59,69 @@ def cython_functions(count: int) -> str:
     return "from libc.math cimport exp\n\n" + "\n\n".join(
         f"cdef double g{n}(double x, double y) noexcept nogil:\n    return exp(-x) * y + {n}\n" for n in range(count)
     )
+
+
+#: Integer code as libraries have it: checksums, digits, bits, dates, random numbers; ``{n}`` is the function's number.
+INTEGERS = """
+unsigned mix{n}(unsigned x, unsigned seed) {{ x ^= seed + {n}; x *= 0x85ebca6bu; x ^= x >> 13; x *= 0xc2b2ae35u;
+    return x ^ x >> 16; }}
+int digits{n}(int n, int base) {{ int k = {n}; if (base < 2) base = 2; while (n) {{ n /= base; k++; }} return k; }}
+long gcd{n}(long a, long b) {{ while (b) {{ long t = a % b; a = b; b = t; }} return a + {n}; }}
+int bits{n}(unsigned long x) {{ int c = {n}; for (; x; x &= x - 1) c++; return c; }}
+int days{n}(int y, int m) {{ static const int days[] = {{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}};
+    if (m < 1 || m > 12) return {n};
+    return days[m - 1] + (m == 2 && (y % 4 == 0 && (y % 100 != 0 || y % 400 == 0))); }}
+unsigned long power{n}(unsigned long b, unsigned e) {{ unsigned long r = 1;
+    while (e) {{ if (e & 1) r = r * b % 1000000007ul; b = b * b % 1000000007ul; e >>= 1; }} return r + {n}; }}
+unsigned char reverse{n}(unsigned char b) {{ unsigned char r = 0;
+    for (int i = 0; i < 8; i++) {{ r = r << 1 | (b & 1); b >>= 1; }} return r ^ {n} % 8; }}
+unsigned crc{n}(unsigned crc, unsigned char byte) {{ crc ^= byte + {n};
+    for (int k = 0; k < 8; k++) crc = crc >> 1 ^ (0xedb88320u & -(crc & 1)); return crc; }}
+unsigned long morton{n}(unsigned x, unsigned y) {{ unsigned long r = {n};
+    for (int i = 0; i < 32; i++) r |= (unsigned long)(x >> i & 1) << 2 * i | (unsigned long)(y >> i & 1) << (2 * i + 1);
+    return r; }}
+int root{n}(int n) {{ int r = 0, b = 1 << 30; if (n < 0) return -1; while (b > n) b >>= 2;
+    while (b) {{ if (n >= r + b) {{ n -= r + b; r = (r >> 1) + b; }} else r >>= 1; b >>= 2; }} return r + {n}; }}
+unsigned blend{n}(unsigned a, unsigned b, unsigned t) {{ unsigned r = {n};
+    for (int s = 0; s < 32; s += 8) {{ unsigned x = a >> s & 255, y = b >> s & 255;
+        r |= ((x * (255 - (t & 255)) + y * (t & 255)) / 255 & 255) << s; }} return r; }}
+short saturated{n}(short a, short b) {{ int s = a + b - {n}; return s > 32767 ? 32767 : s < -32768 ? -32768 : s; }}
+"""
+
+
+def integer_functions(count: int) -> str:
+    """So many small functions of integers."""
+    kinds = re.findall(r"(?m)^\w(?:.|\n)*?}}$", INTEGERS)
+    return "".join(kinds[n % len(kinds)].format(n=n) + "\n" for n in range(count))
+
+
+def against_gcc(text: str) -> dict[str, float]:
+    """CPU seconds of gcc for the cell alone, of compiling it here, and of a table with all that it starts."""
+
+    def used() -> tuple[float, float]:
+        this = psutil.Process()
+        running = sum(sum(child.cpu_times()[:4]) for child in this.children(recursive=True))
+        own, waited = this.cpu_times()[:2], this.cpu_times()[2:4]
+        return sum(own), sum(own) + sum(waited) + running
+
+    def spent(work: Callable[[], Result]) -> tuple[Result, float, float]:
+        before = used()
+        result = work()
+        return result, *(round(b - a, 2) for a, b in zip(before, used(), strict=True))
+
+    gcc = ["gcc", "-O2", "-x", "c", "-c", "-", "-o", os.devnull]
+    alone = min(spent(lambda: subprocess.run(gcc, input=text, text=True, check=True))[2] for _ in range(3))
+    build, own, compiling = spent(lambda: um.compile_c(text))
+    _, table_own, table = spent(lambda: str(build.report()))
+    aim = round(5 * alone + 0.02 * len(build), 2)
+    return {
+        "gcc": alone,
+        "compile": compiling,
+        "of it Python": own,
+        "table": table,
+        "of it Python ": table_own,
+        "aim": aim,
+    }
 
 
 def steps(text: str) -> dict[str, float]:
@@ -131,23 +197,29 @@ def in_parts_or_one(count: int) -> dict[str, float]:
 
 
 def main() -> None:
-    most = int(sys.argv[1]) if len(sys.argv) > 1 else 300
+    integers = sys.argv[1:] == ["integers"]
+    most = int(sys.argv[1]) if len(sys.argv) > 1 and not integers else 300
     um.compile_c("double warm(double x) { return x; }")
     um.compile_cython("def warm(double x):\n    return x\n")
     found: dict[str, Any] = {"machine": machine.describe("cython", "ufunc_magic"), "load": os.getloadavg()[0]}
-    counts = [n for n in (1, 10, 100, 300, 1000) if n <= most]
+    if integers:
+        found = json.loads(RESULTS.read_text()) | {"machine of integer functions": found["machine"]}
+    counts = [n for n in (1, 10, 100, 300, 1000) if n <= most and not integers]
 
     def measured(name: str, count: int, seconds: dict[str, float]) -> None:
         found.setdefault(name, {})[str(count)] = seconds
         print(name, count, seconds, flush=True)
         RESULTS.write_text(json.dumps(found, indent=1) + "\n")
 
+    um.compile_c("double warm_too(double x) { return 2 * x; }").report(time=0.1)
+    for count in (1, 25, 81):
+        measured("integer functions", count, against_gcc(integer_functions(count)))
     for count in counts:
         text = c_functions(count)
         measured("C, functions", count, steps(text) | whole(um.compile_c, text))
         if 1 < count < 1000:
             measured("functions in parts or one unit", count, in_parts_or_one(count))
-    for count in (10, 100, 1000, 3000, 10000):
+    for count in () if integers else (10, 100, 1000, 3000, 10000):
         text = c_lines(count)
         measured("C, lines of a function", count, steps(text) | whole(um.compile_c, text))
     for count in counts:

@@ -23,6 +23,7 @@ import sys
 import tarfile
 import tempfile
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -37,6 +38,9 @@ import machine  # noqa: E402
 import numpy as np  # noqa: E402
 
 import ufunc_magic as um  # noqa: E402
+from ufunc_magic.guard import call_in_copy  # noqa: E402
+from ufunc_magic.model import TYPES  # noqa: E402
+from ufunc_magic.runtime import operand_dtypes  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results" / "wild.json"
 DOCS = Path(__file__).parents[1] / "docs" / "reliability.md"
@@ -59,6 +63,9 @@ class Library:
     options: dict[str, Any] = field(default_factory=dict)
     skip: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()  # compiled along
+    kind: str = ""
+    configure: bool = True
+    headers: dict[str, str] = field(default_factory=dict)  # what its build writes
 
 
 def pypi(project: str) -> Callable[[], Path]:
@@ -67,7 +74,9 @@ def pypi(project: str) -> Callable[[], Path]:
             release = next(u for u in json.load(page)["urls"] if u["packagetype"] == "sdist")
         archive = FOLDER / release["filename"]
         if not archive.exists():
-            with urllib.request.urlopen(release["url"], timeout=300) as data:
+            with urllib.request.urlopen(
+                urllib.parse.urljoin("https://pypi.org/simple/x/", release["url"]), timeout=300
+            ) as data:
                 archive.write_bytes(data.read())
         return unpacked(archive)
 
@@ -84,7 +93,7 @@ def debian(package: str) -> Callable[[], Path]:
         settings += [f"-oDir::State::lists={apt / 'lists'}", f"-oDir::Cache={apt}"]
         if not list(FOLDER.glob(f"{package}_*.orig.tar.*")):
             subprocess.run(["apt-get", *settings, "-qq", "update"], check=True, capture_output=True)
-            command = ["apt-get", *settings, "-qq", "source", "--download-only", package]
+            command = ["apt-get", *settings, "-qq", "source", "--download-only", "--tar-only", package]
             subprocess.run(command, check=True, cwd=FOLDER, capture_output=True)
         return unpacked(next(p for p in FOLDER.glob(f"{package}_*.orig.tar.*") if p.suffix != ".asc"))
 
@@ -106,11 +115,32 @@ LIBRARIES = [
         "*/src/c_gsw/gsw_oceanographic_toolbox.c",
         ("*/src/c_gsw",),
         sources=("*/src/c_gsw/gsw_saar.c",),
+        kind="oceanography",
     ),
-    Library("erfa", pypi("pyerfa"), "*/liberfa/erfa/src/*.c", ("*/liberfa/erfa/src",), {"lib": ["erfa"]}, ("t_erfa",)),
-    Library("musl libm", debian("musl"), "*/src/math/*.c", ("*/src/internal", "*/arch/x86_64", "*/arch/generic")),
     Library(
-        "gsl specfunc", debian("gsl"), "*/specfunc/*.c", ("*/specfunc", "*"), {"lib": ["gsl", "gslcblas"]}, ("test_",)
+        "erfa",
+        pypi("pyerfa"),
+        "*/liberfa/erfa/src/*.c",
+        ("*/liberfa/erfa/src",),
+        {"lib": ["erfa"]},
+        ("t_erfa",),
+        kind="astronomy",
+    ),
+    Library(
+        "musl libm",
+        debian("musl"),
+        "*/src/math/*.c",
+        ("*/src/internal", "*/arch/x86_64", "*/arch/generic"),
+        kind="C library",
+    ),
+    Library(
+        "gsl specfunc",
+        debian("gsl"),
+        "*/specfunc/*.c",
+        ("*/specfunc", "*"),
+        {"lib": ["gsl", "gslcblas"]},
+        ("test_",),
+        kind="special functions",
     ),
     Library(
         "novas",
@@ -124,14 +154,16 @@ LIBRARIES = [
             "*/Cdist/eph_manager.c",
             "*/Cdist/readeph0.c",
         ),
+        kind="astronomy",
     ),
-    Library("tulip indicators", pypi("tulipy"), "*/libindicators/*.c", ("*/libindicators",)),
+    Library("tulip indicators", pypi("tulipy"), "*/libindicators/*.c", ("*/libindicators",), kind="finance"),
     Library(
         "h3",
         pypi("h3"),
         "*/src/h3lib/src/h3lib/lib/*.c",
         ("*/src/h3lib/src/h3lib/include",),
         sources=("*/src/h3lib/src/h3lib/lib/*.c",),
+        kind="geography",
     ),
     # Header files as cells: xsf, which SciPy's special functions are, from CuPy's sources.
     Library(
@@ -140,7 +172,150 @@ LIBRARIES = [
         "*/cupy/_core/include/cupy/xsf/**/*.h",
         ("*/cupy/_core/include/cupy", "*/cupy/_core/include/cupy/xsf", "*/cupy/_core/include/cupy/xsf/cephes"),
         {"cplus": True},
+        kind="special functions",
     ),
+    Library("kissfft", debian("kissfft"), "*/*.c", ("*",), sources=("*/*.c",), kind="DSP"),
+    Library(
+        "speexdsp",
+        debian("speexdsp"),
+        "*/libspeexdsp/*.c",
+        ("*/include", "*/libspeexdsp"),
+        {"compile_args": ["-DFLOATING_POINT", "-DUSE_SMALLFT", "-DEXPORT="]},
+        ("test",),
+        sources=("*/libspeexdsp/*.c",),
+        kind="DSP",
+    ),
+    Library("zlib", debian("zlib"), "*/*.c", ("*",), sources=("*/*.c",), kind="compression"),
+    Library(
+        "libccd",
+        debian("libccd"),
+        "*/src/*.c",
+        ("*/src",),
+        sources=("*/src/*.c",),
+        kind="geometry",
+        headers={"src/ccd/config.h": "#define CCD_DOUBLE 1\n"},
+    ),
+    Library(
+        "glm (C++ headers)",
+        debian("glm"),
+        "*/glm/gtc/*.hpp",
+        ("*",),
+        {"cplus": True, "compile_args": ["-DGLM_ENABLE_EXPERIMENTAL"]},
+        kind="geometry",
+    ),
+    Library(
+        "R nmath",
+        debian("r-base"),
+        "*/src/nmath/*.c",
+        ("*/src/nmath", "*/src/include"),
+        {"compile_args": ["-DMATHLIB_STANDALONE"]},
+        sources=("*/src/nmath/*.c", "*/src/nmath/standalone/sunif.c"),
+        kind="statistics",
+        configure=False,
+        headers={
+            "src/include/config.h": "#define HAVE_EXPM1 1\n#define HAVE_LOG1P 1\n#define HAVE_HYPOT 1\n"
+            "#define HAVE_VISIBILITY_ATTRIBUTE 1\n",
+            "src/include/Rconfig.h": "#define IEEE_754 1\n",
+        },
+    ),
+    Library(
+        "gnugo",
+        debian("gnugo"),
+        "*/*/*.c",
+        ("*", "*/engine", "*/sgf", "*/utils", "*/patterns"),
+        {"compile_args": ["-fcommon", "-include", "sys/time.h", '-DVERSION="3.8"', '-DPACKAGE="gnugo"']},
+        sources=("*/engine/*.c", "*/utils/*.c", "*/sgf/*.c"),
+        kind="games",
+    ),
+    Library("xxhash", debian("xxhash"), "*/xxhash.[ch]", ("*",), kind="hashing"),
+    Library("lcms2", debian("lcms2"), "*/src/*.c", ("*/include", "*/src"), sources=("*/src/*.c",), kind="colour"),
+    Library(
+        "libnova",
+        debian("libnova"),
+        "*/src/*.c",
+        ("*/src", "*"),
+        {"compile_args": ["-DTRUE=1", "-DFALSE=0"]},
+        sources=("*/src/*.c",),
+        kind="astronomy",
+        configure=False,
+    ),
+    Library("sgp4 (C++)", pypi("sgp4"), "*/extension/SGP4.cpp", ("*/extension",), {"cplus": True}, kind="astronomy"),
+    Library(
+        "gsl interpolation",
+        debian("gsl"),
+        "*/interpolation/*.c",
+        ("*/interpolation", "*"),
+        {"lib": ["gsl", "gslcblas"]},
+        ("test",),
+        kind="interpolation",
+    ),
+    Library(
+        "libsamplerate",
+        debian("libsamplerate"),
+        "*/src/*.c",
+        ("*/src", "*/include"),
+        {
+            "compile_args": [
+                "-DHAVE_STDBOOL_H",
+                "-DHAVE_LRINT",
+                "-DENABLE_SINC_FAST_CONVERTER",
+                "-DPACKAGE",
+                "-DVERSION",
+            ]
+        },
+        sources=("*/src/*.c",),
+        kind="interpolation",
+    ),
+    Library(
+        "stb (headers)",
+        debian("libstb"),
+        "*/stb_[dehipr]*.h",
+        ("*",),
+        {
+            "compile_args": [
+                "-DSTB_PERLIN_IMPLEMENTATION",
+                "-DSTB_HEXWAVE_IMPLEMENTATION",
+                "-DSTB_DXT_IMPLEMENTATION",
+                "-DSTB_RECT_PACK_IMPLEMENTATION",
+                "-DSTB_IMAGE_RESIZE_IMPLEMENTATION",
+                "-DSTB_IMAGE_IMPLEMENTATION",
+                "-DSTB_IMAGE_WRITE_IMPLEMENTATION",
+            ]
+        },
+        kind="graphics",
+    ),
+    Library(
+        "random123 (headers)",
+        debian("librandom123"),
+        "*/include/Random123/*.h",
+        ("*/include", "*/include/Random123"),
+        kind="random numbers",
+    ),
+]
+
+
+#: A pattern of why a function is no ufunc, or is not bound, and the kind of reason.  The first that fits counts.
+REASONS = [
+    ("^ParseError.*no readable", "cell: holds data and no function"),
+    ("^ParseError.*static", "cell: every function is static"),
+    ("^SignatureError.*none can be", "cell: every function takes strings, or structures with pointers"),
+    ("^LinkError", "cell: needs a function that its library's files do not define"),
+    ("^CompileError", "cell: does not compile alone"),
+    ("still running|did not end", "does not end on the values that are tried"),
+    ("SIGSEGV|SIGABRT|out of bounds|SIG[A-Z]+", "fails on all values that are tried"),
+    ("no output", "has no output"),
+    ("variable number", "takes a variable number of arguments"),
+    ("pointer to a function", "takes a function"),
+    ("pointer to pointers", "takes a pointer to pointers"),
+    ("struct that|struct with", "takes a structure that contains pointers, strings or other objects"),
+    ("is a struct", "takes a structure that its headers do not define"),
+    ("union", "takes a union"),
+    ("is a string", "takes a string"),
+    ("void", "takes or returns a pointer to void"),
+    ("returns a pointer", "returns a pointer"),
+    ("array of unknown length|used as an array", "takes an array, and needs a comment with its size"),
+    ("structures together with core", "takes arrays of structures"),
+    ("class|reference|template", "takes a class of C++"),
 ]
 
 
@@ -153,6 +328,7 @@ class Count:
     ufuncs: int = 0
     plain: int = 0
     refused: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
     compared: int = 0
     wrong: list[str] = field(default_factory=list)
 
@@ -160,23 +336,45 @@ class Count:
 def pasted(library: Library, folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     """The files that are cells, and the options to compile each."""
     include = [str(p) for pattern in library.include for p in sorted(folder.glob(pattern))]
-    sources = [str(p) for pattern in library.sources for p in sorted(folder.glob(pattern))]
-    for script in folder.glob("*/configure"):  # what its build begins with
+    for script in folder.glob("*/configure") if library.configure else ():  # what its build begins with
         if not (script.parent / "config.log").exists():
             subprocess.run(["sh", "./configure"], cwd=script.parent, check=True, capture_output=True)
             (script.parent / "config.log").touch()
-    for template in folder.rglob("*.h.in"):
-        if not (header := template.with_suffix("")).exists():
-            header.write_text(re.sub(r"@\w+@", "0", template.read_text()))
+    for template in folder.rglob("*.h*.in"):
+        if not (header := template.with_suffix("").with_suffix(".h")).exists():
+            header.write_text(re.sub(r"@\w+@", "0", re.sub(r"^@\w+@$", "", template.read_text(), flags=re.M)))
+    for name, content in library.headers.items():
+        (next(folder.iterdir()) / name).write_text(content)
+    others = archive_of(library, folder, include)
     for path in sorted(folder.glob(library.files)):
         check = [*compiler(library.options), "-fsyntax-only", "-w", *(f"-I{p}" for p in include), str(path)]
         if not path.name.startswith(library.skip or "\0") and not subprocess.run(check, capture_output=True).returncode:
-            others = [source for source in sources if source != str(path)]
-            yield path, {"include": include, "src": others, **library.options}
+            near = [*library.options.get("compile_args", ()), f"-iquote{path.parent}"]
+            yield path, {"include": include, **library.options, **others, "compile_args": near}
+
+
+def archive_of(library: Library, folder: Path, include: list[str]) -> dict[str, Any]:
+    """Options to link a cell with the other files of its library, which gcc has compiled."""
+    sources = [p for pattern in library.sources for p in sorted(folder.glob(pattern))]
+    if not sources:
+        return {}
+    objects = FOLDER / f"{folder.name}.objects"
+    archive = objects / "libothers.a"
+    if not archive.exists():
+        objects.mkdir(exist_ok=True)
+        command = [*compiler(library.options), "-O1", "-ffp-contract=off", "-w", "-fPIC", "-c"]
+        for place, path in enumerate(sources):
+            output = objects / f"{place}.{path.stem}.o"
+            subprocess.run([*command, *(f"-I{p}" for p in include), str(path), "-o", str(output)], capture_output=True)
+        subprocess.run(["ar", "rcs", str(archive), *map(str, sorted(objects.glob("*.o")))], check=True)
+    return {"lib": [*library.options.get("lib", ()), "others"], "library_dirs": [str(objects)]}
 
 
 def compiler(options: dict[str, Any]) -> list[str]:
-    return ["g++", "-x", "c++", "-std=c++20", "-fkeep-inline-functions"] if options.get("cplus") else ["gcc"]
+    language = (
+        ["g++", "-x", "c++", "-std=c++20", "-fkeep-inline-functions"] if options.get("cplus") else ["gcc", "-x", "c"]
+    )
+    return [*language, *options.get("compile_args", ())]
 
 
 class ByBaseName:
@@ -209,25 +407,33 @@ def tried(library: Library) -> Count:
             build = um.compile_c(text, **options)
         except um.UfuncMagicError as fault:
             count.refused_cells[f"{type(fault).__name__}: {first_line(fault)}"] += 1
+            count.reasons[kind_of(f"{type(fault).__name__}: {fault}")] += 1
             continue
-        for name, why in getattr(build, "refused", {}).items():
+        for name, why in build.report_data.refused.items():
             count.refused[f"{name}: {first_line(why)}"] += 1
+            count.reasons[kind_of(str(why))] += 1
         plain, strict = compiled(path, options), None
         for code in build.object_code.functions:
             if code.kind != "ufunc":
                 count.plain += 1
+                count.reasons[kind_of(code.reason)] += 1
                 continue
             count.ufuncs += 1
             if code.name in UNDEFINED:
                 continue
-            answer = compared(build[code.name], code, plain)
+            answer = compared_apart(build[code.name], code, plain)
             if answer:  # an iteration may end elsewhere when products and sums are contracted
                 strict = strict or um.compile_c(text, **options, strict=True)
-                answer = compared(strict[code.name], code, plain)
+                answer = compared_apart(strict[code.name], code, plain)
             count.compared += answer is not None
             if answer:
                 count.wrong.append(f"{path.name} {answer}")
     return count
+
+
+def kind_of(reason: str) -> str:
+    """The kind of a reason, as the table of reasons has it."""
+    return next((kind for pattern, kind in REASONS if re.search(pattern, reason, re.S)), f"other: {first_line(reason)}")
 
 
 def first_line(fault: object) -> str:
@@ -249,12 +455,12 @@ def compiled(path: Path, options: dict[str, Any]) -> Any:
         "none",
         "-o",
         str(library),
-        "-lm",
     ]
     command += [
-        *options["src"],
         *(f"-I{p}" for p in options["include"]),
+        *(f"-L{p}" for p in options.get("library_dirs", ())),
         *(f"-l{lib}" for lib in options.get("lib", ())),
+        "-lm",
     ]
     if subprocess.run(command, capture_output=True).returncode:
         return None
@@ -265,47 +471,81 @@ def compiled(path: Path, options: dict[str, Any]) -> Any:
         return None
 
 
-C_TYPES = {"d": ctypes.c_double, "f": ctypes.c_float, "i": ctypes.c_int, "l": ctypes.c_long, "I": ctypes.c_uint}
+def compared_apart(function: Any, code: Any, plain: Any) -> str | None:
+    """`compared` in a copy of the process: a call may never end, print, or end the process."""
+    try:
+        return call_in_copy(lambda: compared(function, code, plain), seconds=10)
+    except um.UfuncMagicError:
+        return None
+
+
+def c_type(dtype: np.dtype[Any]) -> Any:
+    """The type of ctypes; None for complex numbers and long double."""
+    try:
+        return None if dtype.char in "gFDGe" else np.ctypeslib.as_ctypes_type(dtype)
+    except NotImplementedError:
+        return None
+
+
+def leaves(value: Any) -> list[float]:
+    """The numbers of a structure, or one number."""
+    if getattr(value, "dtype", None) is not None and value.dtype.names:
+        return [leaf for name in value.dtype.names for item in np.ravel(value[name]) for leaf in leaves(item)]
+    return [float(value)]
+
+
+def inputs_of(dtype: np.dtype[Any], shift: int) -> Any:
+    """Ten values of a type."""
+    values = VALUES[(np.arange(10) * (shift + 1) + 3 * shift) % 10]
+    if not dtype.names:
+        return values.astype(dtype)
+    records = np.zeros(10, dtype)
+    for place, name in enumerate(dtype.names):
+        base, shape = dtype[name].base, dtype[name].shape
+        records[name] = inputs_of(base, shift + place).reshape(10, *(1,) * len(shape))
+    return records
 
 
 def compared(function: Any, code: Any, plain: Any) -> str | None:
     """ "" where both agree, a text where they do not, None where they were not compared."""
-    if not function.types:  # of structures
-        return None
     header = re.match(r"[^{;]*?\b(\w+)\s*\(([^)]*)\)", code.source or "", re.S)
-    declared_types = header[2] if header else ""
-    kind = "d" if "double" in declared_types else "f" if "float" in declared_types else ""
-    # Of several loops that of the function whose text is there.
-    types = next((t for t in function.types if kind in t), function.types[0])
-    chars = types.replace("->", "")
-    inputs, outputs = chars[: code.nin], chars[code.nin :]
-    if code.core or plain is None or header is None or not set(chars) <= set(C_TYPES) or not hasattr(plain, header[1]):
+    if code.core or plain is None or header is None or not hasattr(plain, header[1]):
         return None
+    kind = "d" if "double" in header[2] else "f" if "float" in header[2] else ""
+    # Of several loops that of the function whose text is there.
+    letters = ["".join(TYPES[n].char if n in TYPES else "V" for n in loop.types) for loop in code.loops]
+    chosen = next((k for k, types in enumerate(letters) if kind in types), 0)
+    dtypes = operand_dtypes(code, chosen)
+    c_types = [c_type(dtype) for dtype in dtypes]
     declared = [p for p in header[2].split(",") if p.strip() not in ("", "void")]
     names = [re.sub(r"\W", " ", p).split()[-1] for p in declared]
     pointers = {name for name, p in zip(names, declared, strict=True) if "*" in p or "&" in p}
-    if sorted([*code.parameters, *[r for r in code.results if r in names]]) != sorted(names):
+    written = [r for r in code.results if r in names]
+    if not all(c_types) or {*code.parameters, *written} != set(names) or len(set(names)) < len(names):
         return None
     c = getattr(plain, header[1])
     returned = [k for k, r in enumerate(code.results) if r not in names]
-    c.restype = C_TYPES[outputs[returned[0]]] if returned else None
-    arguments = [VALUES[(np.arange(10) * (k + 1) + 3 * k) % 10].astype(t) for k, t in enumerate(inputs)]
+    c.restype = c_types[code.nin + returned[0]] if returned else None
+    arguments = [inputs_of(dtype, k) for k, dtype in enumerate(dtypes[: code.nin])]
     with np.errstate(all="ignore"):
         try:
             ours = function(*arguments)
         except Exception as fault:  # noqa: BLE001
             return None if isinstance(fault, um.UfuncMagicError) else f"{code.name}: {fault}"
     ours = tuple(np.broadcast_to(one, 10) for one in (ours if isinstance(ours, tuple) else (ours,)))
-    for row in range(10):
-        cells = {r: C_TYPES[t](0) for r, t in zip(code.results, outputs, strict=True) if r in names}
-        given = {p: C_TYPES[t](a[row].item()) for p, t, a in zip(code.parameters, inputs, arguments, strict=True)}
-        passed = {**given, **cells}
+    for row in range(10 if arguments else 1):
+        passed = {r: t() for r, t in zip(code.results, c_types[code.nin :], strict=True) if r in names}
+        for name, t, a in zip(code.parameters, c_types, arguments, strict=False):
+            passed[name] = t.from_buffer_copy(a[row : row + 1].tobytes())
         result = c(*(ctypes.byref(passed[n]) if n in pointers else passed[n] for n in names))
-        theirs = [cells[r].value if r in cells else result for r in code.results]
-        for n, (mine, his) in enumerate(zip(ours, theirs, strict=True)):
-            value = float(mine[row])
-            if np.isfinite(value) and np.isfinite(his) and abs(value - his) > 1e-9 * max(1.0, abs(his)):
-                return f"{code.name}, output {n}, row {row}: {value!r} and {his!r}"
+        for n, (name, mine) in enumerate(zip(code.results, ours, strict=True)):
+            place = code.nin + n
+            own = dtypes[place].names or name in names
+            his = passed.get(name, result) if own else c_types[place](result)
+            theirs = np.frombuffer(bytes(his), dtypes[place])[0]
+            for one, other in zip(leaves(mine[row]), leaves(theirs), strict=True):
+                if np.isfinite(one) and np.isfinite(other) and abs(one - other) > 1e-9 * max(1.0, abs(other)):
+                    return f"{code.name}, output {n}, row {row}: {one!r} and {other!r}"
     return ""
 
 
@@ -343,19 +583,17 @@ def main() -> None:
 
 def write(rows: dict[str, Any], described: dict[str, Any]) -> None:
     RESULTS.write_text(json.dumps({"machine": described, "libraries": rows}, indent=1) + "\n")
-    lines = [
-        "| library | cells | refused whole | ufuncs | plain functions | functions refused | compared | wrong |",
-        "|---|" + "---|" * 7,
-    ]
+    heads = "library, kind, cells, refused whole, ufuncs, plain functions, not bound, compared, wrong".split(", ")
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    kinds = {library.name: library.kind for library in LIBRARIES}
+    reasons: Counter[str] = Counter()
     for name, row in rows.items():
-        figures = (
-            row["cells"],
-            sum(row["refused_cells"].values()),
-            row["ufuncs"],
-            row["plain"],
-            sum(row["refused"].values()),
-        )
-        lines.append(f"| {name} | " + " | ".join(map(str, (*figures, row["compared"], len(row["wrong"])))) + " |")
+        whole, refused = sum(row["refused_cells"].values()), sum(row["refused"].values())
+        figures = row["cells"], whole, row["ufuncs"], row["plain"], refused, row["compared"], len(row["wrong"])
+        lines.append(f"| {' | '.join(map(str, (name, kinds.get(name, ''), *figures)))} |")
+        reasons.update(row.get("reasons", {}))
+    lines += ["", "| why a function is no ufunc, or a cell is refused | how often |", "|---|---|"]
+    lines += [f"| {kind} | {number:,} |" for kind, number in reasons.most_common()]
     start, end = "<!-- wild -->\n", "<!-- end of wild -->"
     head, _, rest = DOCS.read_text().partition(start)
     DOCS.write_text(f"{head}{start}" + "\n".join(["", *lines, ""]) + f"\n{end}{rest.partition(end)[2]}")

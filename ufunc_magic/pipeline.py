@@ -545,17 +545,18 @@ def _can_be_shown(code: ObjectCode) -> bool:
     return True
 
 
-def _compiler_texts(code: ObjectCode) -> CompilerTexts:
-    """Compile the cell once more, for the compiler's further outputs."""
-    from . import compilers
+def _compiler_texts(code: ObjectCode, loops: Collection[int] | None) -> CompilerTexts:
+    """Compile the cell once more, with these of its loops or all, for the compiler's further outputs."""
+    from . import codegen, compilers
 
     language, options = language_of(code), make_options(code.options)
+    shown = () if loops is None else (codegen.show_only(loops),)
     with store.default().scratch() as folder:
 
         def again(more: Sequence[str]) -> CompiledCell:
             # Under the name that its lines contain, and for the same CPUs.
             compile_cell = language.first_compiler() if shortcuts.is_first(code) else language.compile
-            arguments = replace(options, compile_args=(*options.compile_args, *more))
+            arguments = replace(options, compile_args=(*options.compile_args, *shown, *more))
             return compile_cell(code.source, options=arguments, name=code.name, folder=folder)
 
         return compilers.texts_of(folder, cplus=code.language == "c++", compile_again=again)

@@ -11,7 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic as um
 from support import compile_in, run_cell
-from ufunc_magic.guard import can_copy
+from ufunc_magic.guard import call_in_copy, can_copy
 
 pytestmark = pytest.mark.skipif(not can_copy(), reason="this system has no fork()")
 
@@ -122,6 +122,23 @@ CYTHON_CELLS: dict[str, tuple[str, str, Any]] = {
         "look()",
         True,
     ),
+    "a name of the module that is bound again": (
+        "n = 0\ncpdef double p(double x):\n    global n\n    n += 1\n    return n * x\ndef look():\n    return n\n",
+        "look()",
+        0,
+    ),
+    "a def that binds a name of the module again": (
+        "n = 0\ndef f(double[:] xs):\n    global n\n    n += len(xs)\n    return xs[0]\ndef look():\n    return n\n",
+        "look()",
+        0,
+    ),
+    "a stream of C++": (
+        "# distutils: language = c++\ncdef extern from *:\n    '''\n    #include <iostream>\n"
+        "    static double show(double x) { std::cout << x << std::endl; return x; }\n    '''\n"
+        "    double show(double)\ncpdef double p(double x):\n    return show(x)\n",
+        "p(1.0)",
+        1,
+    ),
     "a def that notes its calls": (
         "seen = []\ndef f(double[:] xs):\n    seen.append(len(xs))\n    return xs[0]\n",
         "len(seen)",
@@ -149,7 +166,9 @@ def test_a_report_leaves_the_state_of_c(name: str, shared_cache_folder: Path) ->
 def test_a_report_leaves_the_state_of_cython(name: str, shared_cache_folder: Path) -> None:
     source, expression, value = CYTHON_CELLS[name]
     build = compile_in(shared_cache_folder, source, language="cython")
-    assert all(row.ok for row in build.report(time=0.05).rows)
+    report = build.report(time=0.05)
+    assert report.comparisons or "side effects" in str(report.notes)
+    assert all(row.ok for row in report.rows)
     assert eval(expression, {"np": np, **build}) == value
 
 
@@ -159,6 +178,28 @@ def test_a_comparison_leaves_the_state_of_c() -> None:
     assert comparison.ok
     um.compare([f], budget=0.1)
     assert f(1) == 4
+
+
+@pytest.mark.parametrize("language", ["c", "cython"])
+def test_a_forked_process_uses_openmp_after_the_report(language: str, shared_cache_folder: Path) -> None:
+    build = {
+        "c": lambda: compile_in(
+            shared_cache_folder,
+            "// ufunc: (n)->()\ndouble total(const double *x, int n) {\n    double s = 0;\n"
+            "    #pragma omp parallel for reduction(+:s) num_threads(2)\n"
+            "    for (int i = 0; i < n; i++) s += x[i];\n    return s;\n}\n",
+            parallel=2,
+        ),
+        "cython": lambda: compile_in(
+            shared_cache_folder,
+            "from cython.parallel cimport prange\ndef total(double[:] x):\n    cdef double s = 0\n    cdef int i\n"
+            "    for i in prange(x.shape[0], nogil=True, num_threads=2):\n        s += x[i]\n    return s\n",
+            language="cython",
+        ),
+    }[language]()
+    build.report(time=0.05)
+    assert build["total"](np.ones(10)) == 10
+    assert call_in_copy(lambda: build["total"](np.ones(10)), seconds=20) == 10
 
 
 CELL = "long n = 3;\nlong add(long k) { n += k; return n; }\n"

@@ -1123,7 +1123,7 @@ def test_narrow_integers_and_c_division_are_cs() -> None:
     [
         ("cdef double f(double x):\n    return abs(x)\n", True, False),
         ("cdef double f(double x):\n    print(x)\n    return x\n", False, False),
-        ("cdef int n = 0\ncdef double f(double x):\n    global n\n    n += 1\n    return n\n", False, False),
+        ("cdef int n = 0\ncdef double f(double x):\n    global n\n    n += 1\n    return n\n", True, False),
         ("import random\ndef f(double x):\n    return random.random()\n", False, False),
         ("import numpy as np\ndef f(double x):\n    return np.random.rand()\n", False, False),
         ("import numpy as np\ndef f(double x):\n    return np.sin(x)\n", True, False),

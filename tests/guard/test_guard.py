@@ -21,7 +21,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic as um
-from support import CELLS, run_python
+from support import CELLS, compile_in, run_python
 from ufunc_magic.guard import guard_process as process, trial_inputs as inputs
 from ufunc_magic.guard.helper.helper_process import Helper, Ready
 from ufunc_magic.guard.helper.probe import open_watcher
@@ -880,6 +880,11 @@ def test_siblings_of_many_that_never_end_are_tried() -> None:
     built = um.compile_c(never + "double good(double x) { return x; }\ndouble wild(double x) { return *(double *)8; }")
     assert [*built] == ["n0", "n1", "n2", "n3", "good"]
     assert [*built.report_data.refused] == ["wild"]
+
+
+def test_constants_are_tried_where_the_type_holds_them(shared_cache_folder: Path) -> None:
+    source = "#include <stdlib.h>\nint f(signed char c, int n) { if (n != 2000) abort(); return c; }\n"
+    assert compile_in(shared_cache_folder, source).f(1, 2000) == 1
 
 
 @pytest.mark.parametrize(

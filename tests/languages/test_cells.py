@@ -27,13 +27,12 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from support import CELLS, catch_message, check_expectation, list_loops, read_header, replace_name
-from ufunc_magic import compilers, pipeline as build
+from support import CELLS, LANGUAGES, catch_message, check_expectation, compile_file, list_loops, replace_name
+from ufunc_magic import compilers
 from ufunc_magic.cells import cell_settings
 from ufunc_magic.languages.c import c_tree, c_unit
-from ufunc_magic.model import Options, make_options
+from ufunc_magic.model import Options
 
-LANGUAGES = {".c": "c", ".cpp": "c", ".pyx": "cython", ".cu": "cuda"}
 #: The cells of C++ and CUDA that are tried each time; the others take seconds, and are slow tests.
 QUICK = {"templates.cpp", "template_fault.cpp"}
 
@@ -59,17 +58,6 @@ GOLDEN_CYTHON = "3.3."
 UNTYPED = ("emptied_double.c", "no_types_at_all.c")
 
 
-def _compiled(path: Path) -> tuple[build.Build, dict[str, list[str]]]:
-    text = path.read_bytes().decode()
-    header = read_header(text)
-    options = dict(eval(f"dict({','.join(header.get('options', []))})"))
-    options.setdefault("cplus", path.suffix == ".cpp")
-    if path.suffix == ".pyx":
-        pytest.importorskip("Cython", reason="Cython is not installed")
-    made = build.build(text, language=LANGUAGES[path.suffix], options=make_options(options), name="In[3]")
-    return made, header
-
-
 def _ignoring(call: Callable[[], object]) -> object:
     with np.errstate(all="ignore"):
         return call()
@@ -79,7 +67,7 @@ def _ignoring(call: Callable[[], object]) -> object:
 def test_good_cell(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(path.parent)  # where local headers are looked for
     with np.errstate(all="ignore"):
-        made, header = _compiled(path)
+        made, header = compile_file(path)
         bound = {name: list_loops(f) for name, f in made.items() if isinstance(f, np.ufunc)}
         typed = [word.split() for line in header["types"] for word in line.split(", ")]
         assert bound == {name: rows for name, *rows in typed}
@@ -98,7 +86,7 @@ def test_good_cell(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_message_of_bad_cell(path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     monkeypatch.chdir(path.parent)
     with pytest.raises(um.UfuncMagicError) as caught:
-        _compiled(path)
+        compile_file(path)
     text = f"{type(caught.value).__name__}\n{caught.value}\n"
     golden = path.with_suffix(path.suffix + ".txt")
     if request.config.getoption("--golden"):

@@ -16,9 +16,11 @@ pytest has ``tests`` on its path (pyproject.toml), so tests write ``from support
 from .builds import compile_in as compile_in
 from .cell_files import (
     CELLS as CELLS,
+    LANGUAGES as LANGUAGES,
     REPOSITORY as REPOSITORY,
     catch_message as catch_message,
     check_expectation as check_expectation,
+    compile_file as compile_file,
     list_loops as list_loops,
     read_header as read_header,
 )

@@ -10,10 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ufunc_magic.model import make_options
+from ufunc_magic.pipeline import Build, build
+
 #: The repository that the tests are part of; the package that is tested may be installed elsewhere (`CHECKOUT`).
 REPOSITORY = Path(__file__).parents[2]
 #: The folder with a folder for each kind of cell.
 CELLS = REPOSITORY / "tests" / "cells"
+#: The languages of the files.
+LANGUAGES = {".c": "c", ".cpp": "c", ".pyx": "cython", ".cu": "cuda"}
 
 
 def read_header(text: str) -> dict[str, list[str]]:
@@ -27,6 +32,17 @@ def read_header(text: str) -> dict[str, list[str]]:
             break
         header.setdefault(entry[1], []).append(entry[2])
     return header
+
+
+def compile_file(path: Path) -> tuple[Build, dict[str, list[str]]]:
+    """Compile a file with the options of its header, and return the header, too."""
+    text = path.read_bytes().decode()
+    header = read_header(text)
+    options = dict(eval(f"dict({','.join(header.get('options', []))})"))
+    options.setdefault("cplus", path.suffix == ".cpp")
+    if path.suffix == ".pyx":
+        pytest.importorskip("Cython", reason="Cython is not installed")
+    return build(text, language=LANGUAGES[path.suffix], options=make_options(options), name="In[3]"), header
 
 
 def check_expectation(expectation: str, names: dict[str, Any]) -> None:

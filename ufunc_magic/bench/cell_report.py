@@ -179,8 +179,11 @@ class _Cell:
         harmless = sum(not code.effects for code in known)  # each other one has a note of its own
         if harmless > MOST_TIMED:
             notes.append(f"the report times {len(timed)} of {harmless} functions; use um.compare() for the others")
-        if self.loops and any(code.kind == "ufunc" for code in timed) and count_processors() > 1:
-            self.loops.begin()
+        if self.loops and any(code.kind == "ufunc" for code in timed):
+            if not (self.options.show or self.options.annotate):  # which show all loops
+                self.loops.choose([code.name for code in timed])
+            if count_processors() > 1:
+                self.loops.begin()
         comparisons = []
         for code in timed:
             step = "timed"

@@ -7,19 +7,20 @@ when a row needs its report.  A report that is late or cannot be had is missing 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 # Rooms and not their names: a report that asks for no loop loads no reader of assembly.
 from .. import render, store
-from ..model import Comfort, CompiledCell, ObjectCode
+from ..model import Comfort, CompiledCell, LoopCode, ObjectCode
 from ..runtime import cpu_features, origin_of, ufunc_of
 
 if TYPE_CHECKING:
     from ..compilers import CompilerTexts
     from ..render import LoopReport
 
+    _CompileAgain = Callable[[Collection[int] | None], CompilerTexts]
 
 #: Seconds that a measured table waits for the compiler; a later report is remembered for the next table.
 PATIENCE = 0.3
@@ -48,7 +49,7 @@ class LoopReports:
     ----------
     cell : CompiledCell
     compile_again : callable
-        Compiles the cell for the compiler's further outputs; it may raise anything.
+        Compiles the loops with these indices, or all (None), for the compiler's further outputs; it may raise anything.
     compile_fast : callable
         Compiles the cell with ``--fast-math``, to measure what a sum gains whose order C fixes.
     readable : bool
@@ -58,7 +59,7 @@ class LoopReports:
     def __init__(
         self,
         cell: CompiledCell,
-        compile_again: Callable[[], CompilerTexts],
+        compile_again: _CompileAgain,
         *,
         compile_fast: Callable[[], Mapping[str, Any]] | None = None,
         readable: bool = True,
@@ -68,18 +69,29 @@ class LoopReports:
         self._fast: Mapping[str, Any] = {}
         self._readable = readable
         self._compile_again = compile_again
+        self._names: Collection[str] | None = None
         self._texts: CompilerTexts | None = None
         self._thread: threading.Thread | None = None
 
     @property
-    def _sources(self) -> Mapping[str, str]:
-        """Name -> source of the ufuncs with a loop; for others ``compute-bound in exp`` explains enough."""
+    def _looping(self) -> Mapping[str, Sequence[LoopCode]]:
+        """The loops of the ufuncs with a loop in them; for others ``compute-bound in exp`` explains enough."""
         functions = self._cell.object_code.functions if self._readable else ()
-        return {code.name: code.source for code in functions if code.loops and render.has_loop(self._cell, code.name)}
+        return {
+            code.name: code.loops
+            for code in functions
+            if code.loops
+            and (self._names is None or code.name in self._names)
+            and render.has_loop(self._cell, code.name)
+        }
+
+    def choose(self, names: Collection[str]) -> None:
+        """Choose the functions that get a report; all do otherwise."""
+        self._names = names
 
     def begin(self) -> None:
         """Compile in the background if there is a ufunc with a loop and no remembered report."""
-        if self._thread is None and self._sources and _recall(self._cell.object_code) is None:
+        if self._thread is None and self._looping and _recall(self._cell.object_code) is None:
             self._thread = threading.Thread(target=self._read, name="ufunc_magic-loops")
             self._thread.start()
 
@@ -91,7 +103,7 @@ class LoopReports:
         self.begin()
         if self._thread is not None:
             self._thread.join(PATIENCE)
-        return recall_loop(function) if origin.name in self._sources else None
+        return recall_loop(function) if origin.name in self._looping else None
 
     def find_fast(self, name: str) -> Any:
         """The function compiled with ``--fast-math``, if its gain is worth knowing, and not known; else None."""
@@ -111,14 +123,17 @@ class LoopReports:
         """The compiler's further outputs."""
         if self._thread is not None:
             self._thread.join()
-        self._texts = self._texts or self._compile_again()
+        self._texts = self._texts or self._compile_again(None)
         return self._texts
 
     def _read(self) -> None:
         """Compile, and remember the reports."""
         with Comfort("the compiler's report", []):
-            self._texts = self._compile_again()
-            values = [asdict(report) for report in render.read_loops(self._cell, self._texts)]
+            looping = self._looping.values()
+            shown = None if self._names is None else {loop.index for loops in looping for loop in loops}
+            texts = self._compile_again(shown)
+            self._texts = texts if shown is None else None
+            values = [asdict(report) for report in render.read_loops(self._cell, texts)]
             store.default().remember(_fact(self._cell.object_code), values)
             if self._compile_fast is not None and any(value["ordered"] for value in values):
                 self._fast = self._compile_fast()

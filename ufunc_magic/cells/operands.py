@@ -360,7 +360,8 @@ _NO_NUMBER: tuple[tuple[str, str, str], ...] = (
     (r"(struct|union|class)\b", "is a {}", "Pass its members as separate parameters."),
     (rf"((?!{_STD}).*<.*)", "is a {}, which is not a number", _ELEMENTS),
     (r"(std::(?!byte$|.*(?:_t|>)$).*)", "is a {}, which is not a number", _ELEMENTS),
-    (r"(void|FILE|va_list|_Decimal\d+|(?:unsigned )?__int128|__u?int128_t|_?_[Ff]loat128)$",
+    (r"void$", "is a pointer to void", "Name the type of its elements, for example const unsigned char *."),
+    (r"(FILE|va_list|_Decimal\d+|(?:unsigned )?__int128|__u?int128_t|_?_[Ff]loat128)$",
      "has type {}, which NumPy does not support", "Use a NumPy number type: up to 64 bits, or long double."),
 )  # fmt: skip
 

@@ -26,6 +26,7 @@ from .unit import (
     reached as reached,
     read_records as read_records,
     read_types as read_types,
+    show_only as show_only,
     translate as translate,
     types_wanted as types_wanted,
     vector_math as vector_math,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from ..ir import argument_count, is_float_function
@@ -24,6 +24,8 @@ from .loops import fill, has_scalar, has_sizes, is_leaf, leaf_text, loop_text, t
 from .plain_calls import Exports
 
 PREFIX = "__ufm_"
+#: A macro of units: whether loop ``k`` is compiled.
+_HAS_LOOP = "__UFM_HAS_LOOP"
 _MARKER = b"\x7fufm-types:"
 
 _LOOP = "__ufm_char **, const __ufm_intp *, const __ufm_intp *, void *"
@@ -191,16 +193,35 @@ def _translation(
     types, loops, leaves = [], [], []
     for k, instance in enumerate(instances):
         types.append(type_text(k, instance))
-        loops.append(loop_text(k, instance, offset=len(numbers), options=options, math=math))
-        leaves.append(leaf_text(k, instance) if is_leaf(instance) else "")
+        loop = loop_text(k, instance, offset=len(numbers), options=options, math=math)
+        leaf = leaf_text(k, instance) if is_leaf(instance) else ""
+        if len(instances) > 1:
+            loop, leaf = _optional(k, instance, loop), leaf and f"#if {_HAS_LOOP}({k})\n{leaf}\n#endif"
+        loops.append(loop)
+        leaves.append(leaf)
         numbers += type_numbers(k, instance)
     # The types of the loops, as the compiler knows them, after a marker that is searched in the object's bytes.
     table = f"__attribute__((__used__)) static const __ufm_byte __ufm_types[] = {{{', '.join(numbers)}}};\n"
 
+    if len(instances) > 1:
+        loops.insert(0, f"#ifndef {_HAS_LOOP}\n#define {_HAS_LOOP}(k) 1\n#endif")
     small = [leaf for leaf in leaves if leaf]
-    leaf = ["#ifdef __UFM_LEAF", *small, "#endif"] if small else []
-    text = "\n".join([*parts, *types, table, *loops, *leaf, _export(instances, exports)]) + "\n"
+    small = ["#ifdef __UFM_LEAF", *small, "#endif"] if small else []
+    text = "\n".join([*parts, *types, table, *loops, *small, _export(instances, exports)]) + "\n"
     return Translation(text, tuple(instances), tuple(exports.pointers), marker, bool(options.parallel))
+
+
+def show_only(loops: Collection[int]) -> str:
+    """The compiler's argument that leaves all loops but these out of a unit of several."""
+    return f"-D{_HAS_LOOP}(k)=({' || '.join(f'k == {k}' for k in sorted(loops)) or '0'})"
+
+
+def _optional(k: int, instance: Instance, text: str) -> str:
+    """The text of a loop, and zeros for the tables where `show_only` asks for other loops."""
+    exported = {"loop": True, "scalar": has_scalar(instance), "leaf": is_leaf(instance), "sizes": has_sizes(instance)}
+    exported["record"] = instance.signature.has_records
+    zeros = [f"#define {PREFIX}{name}_{k} 0" for name, has in exported.items() if has]
+    return "\n".join([f"#if {_HAS_LOOP}({k})", text, "#else", *zeros, "#endif"])
 
 
 def in_terms_of_t(unit: Unit) -> bool:

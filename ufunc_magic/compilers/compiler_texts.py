@@ -54,7 +54,7 @@ def _options(tool: Toolchain, remarks: Path) -> tuple[str, ...]:
         case "gcc":
             # -fdirectives-only: macros of the unit stay as they are written.  -fno-ipa-icf: functions that do the same
             # have their instructions each, and not one a jump to the other.
-            listing = "-g", "-save-temps=obj", "-fdirectives-only", "-fno-ipa-icf"
+            listing = "-g1", "-save-temps=obj", "-fdirectives-only", "-fno-ipa-icf"
             return (*listing, f"-fopt-info-vec-optimized-missed={remarks}")
         case "clang":
             passes = "-foptimization-record-passes=loop-vectorize"

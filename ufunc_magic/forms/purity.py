@@ -1,4 +1,4 @@
-"""Whether Python functions do nothing but calculate."""
+"""Whether Python functions do nothing but calculate, in the memory of their process."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def is_pure(tree: ast.Module) -> bool:
 
 def _is_harmless(node: ast.AST, known: dict[str, str]) -> bool:
     match node:
-        case ast.Global() | ast.Nonlocal() | ast.With() | ast.Yield() | ast.YieldFrom() | ast.Await():
+        case ast.With() | ast.Yield() | ast.YieldFrom() | ast.Await():
             return False
         case ast.Call(func=ast.Name(id=name)):
             return name in _BUILTINS or name in known or name.endswith(("Error", "Exception", "Iteration"))

@@ -33,8 +33,7 @@ class PythonForm:
     name : str
         The function's name in all three texts.
     pure : bool
-        It depends on its arguments and constants only, and does nothing but calculate (it may write into its
-        arguments).
+        It does nothing but calculate.  It may write into its arguments and into variables of its module.
     loops : bool
         It holds a loop or a recursion, itself or in what it calls.
     marks : str

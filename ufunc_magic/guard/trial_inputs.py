@@ -427,8 +427,9 @@ def _palette_rows(code: CellFunction, loop: LoopCode, text: str) -> Iterator[Row
     kinds = _kinds(code, loop)
     names = (*code.parameters, *[""] * len(kinds))
     columns = []
-    for name, kind in zip(names, kinds, strict=False):
+    for name, kind, number in zip(names, kinds, _numbers(code, loop), strict=False):
         own = suggest_values(code.source, name, kind) or suggest_values(text, name, kind)
+        own = [value for value in own if _fits(value, number)]
         columns.append(tuple(dict.fromkeys((*own[:_MOST_SUGGESTED], *ORDINARY[kind]))))
     for n in range(max(map(len, columns), default=0)):
         for shift in (1, -1, 0) if len(columns) > 1 else (0,):
@@ -497,6 +498,14 @@ def _huge(number: int) -> tuple[Any, ...]:
         return (complex(math.inf, 0), complex(1e30, -1e30))
     largest = np.finfo(TYPES[number].char)
     return (math.inf, -math.inf, largest.max, largest.min, largest.tiny)
+
+
+def _fits(value: float, number: int) -> bool:
+    """Whether a type holds a value of the text."""
+    if TYPES[number].kind not in "iu":
+        return True
+    limits = np.iinfo(TYPES[number].char)
+    return int(limits.min) <= value <= int(limits.max)
 
 
 def _size(dimension: str, sizes: dict[str, int]) -> int:

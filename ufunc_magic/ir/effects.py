@@ -691,7 +691,9 @@ _LIBRARY: dict[str, dict[int, PointerEffect]] = {
     **dict.fromkeys(("sincospi", "sincospif", "__sincos", "__sincosf"), dict.fromkeys((1, 2), PointerEffect("write"))),
     **{n: {at: PointerEffect(a, True) for at, a in enumerate(accesses)} for n, accesses in RANGES.items()},
     # These do not read their arguments as numbers.
-    **{name: dict.fromkeys(range(32), PointerEffect()) for name in ("printf", "fprintf", "snprintf", "free")},
+    **{name: dict.fromkeys(range(32), PointerEffect()) for name in ("printf", "fprintf", "snprintf")},
+    # A parameter that is given back was allocated: it is no element of an operand.
+    **{name: {0: PointerEffect("update", True)} for name in ("free", "realloc", "fclose")},
 }
 
 

@@ -290,6 +290,17 @@ def open_library(object_code: ObjectCode, path: str | os.PathLike[str]) -> Libra
     return Library(handle, _read_table(handle, "__ufm_loops", last + 1), functions, calls or (0,) * len(functions))
 
 
+def _end_idle_threads() -> None:
+    """End the idle threads of gcc's OpenMP: a forked process would wait for them, which it does not have."""
+    with contextlib.suppress(OSError, AttributeError):  # not loaded, or older than OpenMP 5
+        openmp = _private.open_library("libgomp.so.1", os.RTLD_NOLOAD | os.RTLD_NOW)
+        openmp.omp_pause_resource_all(2)  # omp_pause_hard
+
+
+if hasattr(os, "register_at_fork") and hasattr(os, "RTLD_NOLOAD"):
+    os.register_at_fork(before=_end_idle_threads)
+
+
 def _lend(handle: ctypes.CDLL) -> None:
     """Fill in the C functions of Python by which a Numba function raises its exceptions."""
     names = (ctypes.c_char_p.in_dll(handle, "__ufm_python_names").value or b"").decode().split()

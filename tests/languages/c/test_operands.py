@@ -252,7 +252,7 @@ PLAIN: dict[str, str] = {
     "typedef double (*fn)(double); double f(fn g, double x) { return g(x); }": "'g' is a pointer to a function",
     "int f(char *s) { return *s; }": "'s' is a string",
     "int f(const char *) { return 1; }": "parameter 1 is a string",
-    "double f(void *p) { return 1; }": "'p' has type void, which NumPy does not support",
+    "double f(void *p) { return 1; }": "'p' is a pointer to void",
     "double f(double **p) { return **p; }": "'p' is a pointer to pointers",
     "double f(double *p[3]) { return *p[0]; }": "'p' is a pointer to pointers",
     "double *f(double x) { return 0; }": "returns a pointer",
@@ -576,3 +576,13 @@ def test_any_annotation_is_read_or_refused(text: str) -> None:
         assert len(signatures) + len(plains) == 1
     else:
         assert refused.startswith("dot (line 2): ")
+
+
+def test_memory_that_a_function_gives_back_is_no_element() -> None:
+    signatures, plains = planned(
+        "#include <stdlib.h>\ntypedef struct { int n; double v[2]; } S;\nstatic void give(S *s) { free(s); }\n"
+        "void s_free(S *s) { if (s) give(s); }\nint n_free(double *p) { free(p); return 0; }\n"
+        "double twice(double x) { double *p = malloc(8); *p = x; x += *p; free(p); return x; }\n"
+    )
+    assert [s.name for s in signatures] == ["twice"]
+    assert {p.function.name for p in plains} == {"s_free", "n_free"}

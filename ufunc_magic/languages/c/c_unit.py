@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -30,7 +31,7 @@ from ...model import (
     Unit,
     line_mark,
 )
-from . import microsoft, plain_functions
+from . import c_text, microsoft, plain_functions
 from .cffi_types import type_definitions
 from .declarations import CText
 from .lowering import lower
@@ -178,9 +179,17 @@ def _read(cell: CellBuild, *, expand: bool) -> _Reading:
         cplus=cell.options.cplus,
         preprocess=preprocess,
         wrap=cell.options.wrap,
-        expand=expand,
+        expand=expand or _includes_own(cell),
     )
     return _Reading(unit, tree, (), (), (), LibraryFunctions())
+
+
+def _includes_own(cell: CellBuild) -> bool:
+    """Whether the cell includes a header in the user's folders in angle brackets."""
+    folders = compilers.search_path(cell.flags).folders
+    headers = c_text.read(cell.source, cplus=cell.options.cplus).includes if folders else ()
+    paths = (os.path.join(folder, header[1:-1]) for folder in folders for header in headers if header[0] == "<")
+    return any(map(os.path.isfile, paths))
 
 
 def _choose_functions(cell: CellBuild, reading: _Reading) -> _Reading:

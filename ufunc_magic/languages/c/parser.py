@@ -84,7 +84,7 @@ def parse_cell(
     predefined : mapping
         Macros of the compiler's, for the text as typed.
     expand : bool
-        Macros that are not in the text decide what it says.
+        Macros that are not in the text, or headers in angle brackets, decide what it says.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def parse_cell(
     """
     typed = c_text.read(source, cplus=cplus, predefined=predefined)
     if preprocess and (wrap or expand or not _says_itself(typed)):
-        if not (wrap or typed.conditional or typed.own_headers):
+        if not (wrap or expand or typed.conditional or typed.own_headers):
             # Its own macros need no headers, which take the preprocessor longer than all the rest.
             unit, tree = _read_preprocessed(typed, preprocess(_HEADER.sub("", source)), name=name, cplus=cplus)
             if unit.functions and not any(word not in known for word in unit.unknown_types):
