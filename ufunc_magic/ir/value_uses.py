@@ -385,6 +385,8 @@ def _comparisons(test: Expression) -> Iterator[Binary]:
 
 def _add_index(body: _Body, uses: Sequence[_Use], index: Expression, limit: IndexUse) -> bool:
     """Add that ``index`` stays below a limit; True if that is new."""
+    if not body.positions:
+        return False  # it has no parameters
     changed, body.steps = False, _MOST_STEPS
     for term in body.terms(index, _Term(next(iter(body.positions)), limit.scale, limit.shift, limit.mixed)):
         position = body.positions[term.symbol]

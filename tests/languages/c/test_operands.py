@@ -578,6 +578,11 @@ def test_any_annotation_is_read_or_refused(text: str) -> None:
         assert refused.startswith("dot (line 2): ")
 
 
+def test_a_function_without_parameters_passes_an_index() -> None:
+    text = "static const int t[] = {1, 2};\nstatic int at(int i) { return t[i]; }\nint last(void) { return at(1); }\n"
+    assert only(text) == "last() -> result: int"
+
+
 def test_memory_that_a_function_gives_back_is_no_element() -> None:
     signatures, plains = planned(
         "#include <stdlib.h>\ntypedef struct { int n; double v[2]; } S;\nstatic void give(S *s) { free(s); }\n"
