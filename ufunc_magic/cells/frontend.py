@@ -41,9 +41,9 @@ def cell_key(
     """
     native = " ".join(runtime.cpu_features()) if options.arch == "native" else ""
     around = [os.environ.get(name, "") for name in _VARIABLES]
-    libraries = _library_files(options.lib, options.library_dirs)
+    libraries = _list_library_files(options.lib, options.library_dirs)
     values = [options.key(), [tool and tool.identity() for tool in tools], (*flags,), (*link,), around, libraries]
-    return store.key([language, _engine(), source, native, *map(repr, values), *more])
+    return store.key([language, _find_engine(), source, native, *map(repr, values), *more])
 
 
 def c_key(language: str, source: str, *, options: Options, tool: Toolchain | None, more: Sequence[str] = ()) -> str:
@@ -59,7 +59,7 @@ def c_key(language: str, source: str, *, options: Options, tool: Toolchain | Non
     )
 
 
-def _library_files(names: Sequence[str], folders: Sequence[str]) -> list[tuple[str, int, int]]:
+def _list_library_files(names: Sequence[str], folders: Sequence[str]) -> list[tuple[str, int, int]]:
     """Libraries in the user's own folders: path, size, time."""
     files = []
     for folder in folders:
@@ -71,7 +71,7 @@ def _library_files(names: Sequence[str], folders: Sequence[str]) -> list[tuple[s
 
 
 @remember
-def _engine() -> str:
+def _find_engine() -> str:
     """Size and time of every file of this package, digested: another version of it may write other loops.
 
     Their contents would take 20 ms to read, which a cell found in the cache must not wait for.

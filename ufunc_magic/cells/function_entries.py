@@ -150,14 +150,14 @@ def ufunc_entry(
         doc=function.doc,
         source=function.text,
         line=function.line,
-        notes=(*signature.notes, *notes, *_form_notes(form)),
+        notes=(*signature.notes, *notes, *_list_form_notes(form)),
         timed=timed if signature.inputs else (),
         cautious=cautious,
         effects=tuple(effects),
         traceless=function.body.traceless,
         uses=operand_uses(signature),
         allocates=not ALLOCATE.isdisjoint(function.body.calls),
-        **_texts(form),
+        **_write_texts(form),
     )
 
 
@@ -198,16 +198,16 @@ def python_entry(function: Function, *, reason: str, samples: tuple[str, ...], f
         line=function.line,
         reason=reason,
         samples=samples,
-        notes=_form_notes(form),
-        **_texts(form),
+        notes=_list_form_notes(form),
+        **_write_texts(form),
     )
 
 
-def _form_notes(form: Form) -> tuple[str, ...]:
+def _list_form_notes(form: Form) -> tuple[str, ...]:
     return (form.note,) if form is not None and form.note else ()
 
 
-def _texts(form: Form) -> dict[str, Any]:
+def _write_texts(form: Form) -> dict[str, Any]:
     if form is None:
         return {"python_reason": f"comes after {MOST_TIMED} other functions in its cell"}
     if isinstance(form, forms.NotPython):
@@ -232,7 +232,7 @@ def python_forms(
     for signature in signatures:
         form: Form = None
         # A library has hundreds, and each takes its time; what has effects is not called to be timed.
-        if left and not _effects_of(signature.function, unit):
+        if left and not _find_effects(signature.function, unit):
             left -= 1
             # A template or a cell in terms of T is written, and timed, for its widest type.
             names, types = signature.function.template or ("T",), options.types or signature.function.body.instances
@@ -248,7 +248,7 @@ def python_forms(
     return by_name
 
 
-def _effects_of(function: Function, unit: Unit) -> list[str]:
+def _find_effects(function: Function, unit: Unit) -> list[str]:
     """The calls that keep a function from being timed."""
     effects = sorted(codegen.reached(function, unit) & _EFFECTS)
     return effects + ["std::cout"] * bool(re.search(r"\bstd::c(out|err|log)\b", function.text))
@@ -294,7 +294,7 @@ def c_ufunc_entries(
         if name in without:
             continue
         function = signature.function
-        effects = _effects_of(function, unit)
+        effects = _find_effects(function, unit)
         notes: list[str] = []
         if remedy is not None and signature.inputs and not signature.has_records:
             notes += narrow(name, loops[name], remedy=remedy)

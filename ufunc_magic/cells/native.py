@@ -130,7 +130,7 @@ def driver(
     signatures = tuple(signatures)
     tool = replace(tool, cplus=False)
     text = codegen.driver()
-    flags = _object_flags(tool)
+    flags = _list_object_flags(tool)
     if parallel:
         flags += ["-pthread", "-DUFM_PARALLEL"]
     if any(s.has_records for s in signatures):
@@ -139,14 +139,14 @@ def driver(
         flags += ["-DUFM_SIZES"]
     if checked:
         flags += ["-fsanitize=address", "-DUFM_CHECKED"]
-    return _compiled_once(tool, text, flags=flags, output=folder / "driver.o")
+    return _compile_once(tool, text, flags=flags, output=folder / "driver.o")
 
 
 def exceptions(tool: compilers.Toolchain, *, folder: Path) -> list[Path]:
     """The object file by which exceptions of C++ become Python's, compiled and kept as the driver is; none for C."""
     if not tool.cplus:
         return []
-    return [_compiled_once(tool, codegen.exceptions(), flags=_object_flags(tool), output=folder / "exceptions.o")]
+    return [_compile_once(tool, codegen.exceptions(), flags=_list_object_flags(tool), output=folder / "exceptions.o")]
 
 
 def vector_math(tool: compilers.Toolchain, functions: Iterable[str], *, folder: Path) -> list[Path]:
@@ -155,20 +155,20 @@ def vector_math(tool: compilers.Toolchain, functions: Iterable[str], *, folder: 
     Only gcc calls them by their names in the vector ABI.
     """
     tool = replace(tool, cplus=False)
-    flags = _object_flags(tool)
+    flags = _list_object_flags(tool)
     machine = compilers.describe(tool).machine
     texts = {name: codegen.vector_math(name, machine=machine) for name in functions} if tool.kind == "gcc" else {}
-    return [_compiled_once(tool, t, flags=flags, output=folder / f"{name}.o") for name, t in texts.items() if t]
+    return [_compile_once(tool, t, flags=flags, output=folder / f"{name}.o") for name, t in texts.items() if t]
 
 
-def _object_flags(tool: compilers.Toolchain) -> list[str]:
+def _list_object_flags(tool: compilers.Toolchain) -> list[str]:
     """Flags of a unit that no cell changes."""
     # No exception passes through it, and the tables would be a tenth of a small object.
     unwind = ["-fno-strict-aliasing", "-w", "-fno-asynchronous-unwind-tables"]
     return [*(f for f in compilers.base_flags(tool) if f != "-shared"), *unwind]
 
 
-def _compiled_once(tool: compilers.Toolchain, text: str, *, flags: Sequence[str], output: Path) -> Path:
+def _compile_once(tool: compilers.Toolchain, text: str, *, flags: Sequence[str], output: Path) -> Path:
     """The object file of a unit that no cell changes, from the cache or for it."""
     entry_key = store.key([output.stem, text, repr(tool.identity()), repr(flags)])
     cache = store.default()
@@ -185,9 +185,9 @@ def _compiled_once(tool: compilers.Toolchain, text: str, *, flags: Sequence[str]
 def def_functions(tool: compilers.Toolchain, *, folder: Path) -> Path:
     """The object file of what a def is bound as: compiled once per compiler and Python, kept in the cache."""
     tool = replace(tool, cplus=False)
-    flags = [*_object_flags(tool), f"-I{sysconfig.get_path('include')}", f"-DUFM_PYTHON={sys.hexversion}"]
+    flags = [*_list_object_flags(tool), f"-I{sysconfig.get_path('include')}", f"-DUFM_PYTHON={sys.hexversion}"]
     text = codegen.template("def_function.c")
-    return _compiled_once(tool, text, flags=flags, output=folder / "def_function.o")
+    return _compile_once(tool, text, flags=flags, output=folder / "def_function.o")
 
 
 def narrow(name: str, loops: Sequence[LoopCode], *, remedy: str = "") -> tuple[str, ...]:

@@ -32,7 +32,7 @@ def _limit(use: IndexUse, signature: Signature) -> tuple[int, str] | None:
         array = next((o for o in (*signature.inputs, *signature.outputs) if o.index == use.parameter), None)
         if array is None:
             return None
-        length = _length(use, array)
+        length = _find_length(use, array)
         if use.mixed and scale > 1:  # x[3*i + k]: i counts rows of 3
             length, scale = length if len(array.core) > 1 else f"({length})//{scale}", 1
     if not length:
@@ -41,7 +41,7 @@ def _limit(use: IndexUse, signature: Signature) -> tuple[int, str] | None:
     return max(0, -(use.shift // scale)), stop if scale == 1 else f"(({stop})+{scale - 1})//{scale}"
 
 
-def _length(use: IndexUse, array: Operand) -> str:
+def _find_length(use: IndexUse, array: Operand) -> str:
     """The length that bounds one term of an index, perhaps of several: cautious where nothing says which."""
     core = [str(size) for size in array.core]
     several = len(core) > 1

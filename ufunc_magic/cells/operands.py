@@ -107,11 +107,11 @@ def plan_operands(unit: Unit, *, options: Options, structures: bool = False, pro
     plains: list[Plain] = []
     faults: dict[str, tuple[Function, SignatureError]] = {}
     for function in offered:
-        name = _python_name(function.name)
+        name = _choose_python_name(function.name)
         try:
             note = _read_note(function, options)
             name = note.name or name
-            signature = _signature(function, note, unit, name=name, options=options, structures=structures)
+            signature = _make_signature(function, note, unit, name=name, options=options, structures=structures)
         except NotUfuncError as error:
             plains.append(Plain(name, function, error.reason, error.remedy))
             continue
@@ -121,18 +121,18 @@ def plan_operands(unit: Unit, *, options: Options, structures: bool = False, pro
             faults[name] = function, error
             continue
         same = named.setdefault(name, [])
-        if reason := _disagreement(signature, same):
+        if reason := _find_disagreement(signature, same):
             plains.append(Plain(name, function, reason, f"Give it a different name: // ufunc: name={name}2."))
         else:
             signatures.append(signature)
             same.append(signature)
     if structures:
         taken = named.keys() | {function.name for function in unit.functions}
-        signatures += [s for s in _of_defaults(signatures, unit, options) if s.name not in taken]
+        signatures += [s for s in _fill_defaults(signatures, unit, options) if s.name not in taken]
     return OperandPlan(tuple(signatures), tuple(plains), faults)
 
 
-def _of_defaults(signatures: Sequence[Signature], unit: Unit, options: Options) -> list[Signature]:
+def _fill_defaults(signatures: Sequence[Signature], unit: Unit, options: Options) -> list[Signature]:
     """Further ufuncs of functions with default arguments: ``f_1`` is ``f`` of its first argument alone."""
     result: list[Signature] = []
     for signature in signatures:
@@ -143,7 +143,7 @@ def _of_defaults(signatures: Sequence[Signature], unit: Unit, options: Options) 
                 break
             fewer = replace(function, parameters=function.parameters[:count])
             others = [f for f in overloads if f.line != function.line and all(p.default for p in f.parameters[count:])]
-            if any(_types(replace(f, parameters=f.parameters[:count])) == _types(fewer) for f in others):
+            if any(_list_types(replace(f, parameters=f.parameters[:count])) == _list_types(fewer) for f in others):
                 break  # the call would be ambiguous
             note = replace(_read_note(function, options), name="")
             dropped = [o for o in signature.inputs if o.index >= count]
@@ -153,9 +153,9 @@ def _of_defaults(signatures: Sequence[Signature], unit: Unit, options: Options) 
                 note = replace(note, inputs=note.inputs[: len(note.inputs) - len(dropped)])
             name = f"{signature.name}_{count}"
             with contextlib.suppress(NotUfuncError, SignatureError):
-                further = _signature(fewer, note, unit, name=name, options=options, structures=True)
+                further = _make_signature(fewer, note, unit, name=name, options=options, structures=True)
                 same = [s for s in result if s.name == name]
-                if not _disagreement(further, same):
+                if not _find_disagreement(further, same):
                     filled = ", ".join(f"{p.name} = {p.default}" for p in function.parameters[count:])
                     result.append(
                         replace(further, notes=(f"{name} is {signature.name} with {filled}.", *further.notes))
@@ -163,7 +163,7 @@ def _of_defaults(signatures: Sequence[Signature], unit: Unit, options: Options) 
     return result
 
 
-def _python_name(name: str) -> str:
+def _choose_python_name(name: str) -> str:
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
@@ -176,23 +176,23 @@ def _read_note(function: Function, options: Options) -> Annotation:
     return note
 
 
-def _disagreement(signature: Signature, same: Sequence[Signature]) -> str:
+def _find_disagreement(signature: Signature, same: Sequence[Signature]) -> str:
     """Why ``signature`` is no further loop of the ufunc that those of its name, ``same``, are, or ``""``."""
     if same and any(s.has_records for s in (signature, *same)):
         return f"is overloaded (line {line_of(same[0].function)}), and NumPy cannot choose a loop by structure"
     if same and any(getattr(signature, what) != getattr(same[0], what) for what in ("nin", "nout", "core")):
         return f"has other inputs, outputs or core dimensions than {same[0].name} on line {line_of(same[0].function)}"
     for other in same:
-        if not signature.function.template and _types(signature.function) == _types(other.function):
+        if not signature.function.template and _list_types(signature.function) == _list_types(other.function):
             return f"has the same parameters as {other.name} on line {line_of(other.function)}"
     return ""
 
 
-def _types(function: Function) -> tuple[object, ...]:
+def _list_types(function: Function) -> tuple[object, ...]:
     return tuple((p.type, p.pointer, p.shape) for p in function.parameters)
 
 
-def _signature(
+def _make_signature(
     function: Function, note: Annotation, unit: Unit, *, name: str, options: Options, structures: bool
 ) -> Signature:
     """The signature of a function.
@@ -228,7 +228,7 @@ def _find_signature(
         if note.inputs is not None
         else guessed(function, note, unit.typedefs)
     )
-    inputs, outputs = _operands(function, layout, members, parts)
+    inputs, outputs = _make_operands(function, layout, members, parts)
     if result:
         outputs = tuple(replace(o, type=element, core=result) if o.index < 0 else o for o in outputs)
     if not outputs:
@@ -271,13 +271,13 @@ def _find_signature(
     )
 
 
-def _operands(
+def _make_operands(
     function: Function, layout: Layout, members: Mapping[int, tuple[Member, ...]], parts: Sequence[str]
 ) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
     used: set[str] = set()
 
     def make_name(word: str) -> str:
-        word = _python_name(word)
+        word = _choose_python_name(word)
         while word in used:
             word += "_"
         used.add(word)
@@ -381,7 +381,7 @@ def _check_types(
             continue
         name = f"'{parameter.name}'" if parameter.name else f"parameter {index + 1}"
         spelled = resolved(parameter.type, typedefs)
-        fault = _fault(spelled, parameter)
+        fault = _describe_fault(spelled, parameter)
         is_array = (parameter.pointer or parameter.shape) and not isinstance(parameter, ContainerParameter)
         if not fault and spelled == "char" and is_array and not strings:
             fault = "is a string", "Use signed char or unsigned char for small numbers."
@@ -389,13 +389,13 @@ def _check_types(
             raise NotUfuncError(f"{name} {fault[0]}", fault[1])
     returned = "void" if -1 in without else resolved(value_type(function.returns), typedefs)
     for part in parts or (returned,):
-        if part != "void" and part != "auto" and (fault := _fault(part, Parameter("", part))):
+        if part != "void" and part != "auto" and (fault := _describe_fault(part, Parameter("", part))):
             reason = "returns a pointer" if "*" in part else f"its result {fault[0]}"
             sized = " Write its size in a comment: // ufunc: (n)->(n)." if "std::vector<" in part else ""
             raise NotUfuncError(reason, f"Write the results through pointer parameters.{sized}")
 
 
-def _fault(spelled: str, parameter: Parameter) -> tuple[str, str] | None:
+def _describe_fault(spelled: str, parameter: Parameter) -> tuple[str, str] | None:
     """The reason why a type is no number's, and what to do."""
     spelled += "**" * (parameter.pointer > 1)
     for pattern, fault, remedy in _NO_NUMBER:

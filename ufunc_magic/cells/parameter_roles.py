@@ -76,7 +76,7 @@ def _is_integer(parameter: Parameter, typedefs: Mapping[str, str]) -> bool:
 
 def guessed(function: Function, note: Annotation, typedefs: Mapping[str, str]) -> Layout:
     """The layout that the declaration and the body speak of."""
-    forced = _forced(function, note)
+    forced = _read_forced(function, note)
     shapes = {p.name: p.shape or ((p.length,) if p.length else ()) for p in function.parameters}
     dims = {dim for shape in shapes.values() for dim in shape if isinstance(dim, str)}
     sizes = {
@@ -105,8 +105,8 @@ def guessed(function: Function, note: Annotation, typedefs: Mapping[str, str]) -
                     f"'{parameter.name}{shape}' may be an input or an output, and there is no body to tell",
                     "Declare the function in the cell with a comment such as // ufunc: (3),(3)->(3).",
                 )
-        role = roles[index] = "inout" if index in forced else _role(parameter)
-        if role == "output" and parameter in unsized and all(_role(p) == "output" for p in unsized):
+        role = roles[index] = "inout" if index in forced else _find_role(parameter)
+        if role == "output" and parameter in unsized and all(_find_role(p) == "output" for p in unsized):
             role = roles[index] = "inout"  # no other has its length
         if role == "inout" and index not in forced:
             notes.append(f"'{parameter.name}' is read before it is written, so it is both an input and an output.")
@@ -119,12 +119,13 @@ def guessed(function: Function, note: Annotation, typedefs: Mapping[str, str]) -
             if isinstance(dim, str) and dim not in known:
                 raise NotUfuncError(
                     f"no input determines the size {dim} of '{function.parameters[index].name}'",
-                    f"For a ufunc with the argument {dim} write // ufunc: {_example(function, typedefs)} above it.",
+                    f"For a ufunc with the argument {dim} write // ufunc: {_write_example(function, typedefs)} "
+                    "above it.",
                 )
     return Layout(roles, cores, sizes, tuple(notes))
 
 
-def _role(parameter: Parameter) -> _Role:
+def _find_role(parameter: Parameter) -> _Role:
     if not (parameter.pointer or parameter.shape) or parameter.const:
         return "input"
     # An array that nobody touches is more likely given than asked for; a lone pointer the other way round.
@@ -136,7 +137,9 @@ def _role(parameter: Parameter) -> _Role:
 
 def _check_layout(function: Function, parameter: Parameter, sizes: set[str], typedefs: Mapping[str, str]) -> None:
     """Whether the declaration alone tells how many elements a pointer leads to."""
-    remedy = f"Write its layout in a comment above the function, for example // ufunc: {_example(function, typedefs)}."
+    remedy = (
+        f"Write its layout in a comment above the function, for example // ufunc: {_write_example(function, typedefs)}."
+    )
     if any(isinstance(dim, str) and dim not in sizes for dim in parameter.shape):
         shape = "".join(f"[{dim}]" for dim in parameter.shape)
         raise NotUfuncError(f"'{parameter.name}{shape}' has a size that no integer parameter gives", remedy)
@@ -155,7 +158,7 @@ _OF_SIZES = re.compile(
 )
 
 
-def _example(function: Function, typedefs: Mapping[str, str]) -> str:
+def _write_example(function: Function, typedefs: Mapping[str, str]) -> str:
     """A signature that the function might have: core dimensions named like integers that seem to be sizes, or like two
     of them where an index ``i*w + j`` counts in rows."""
     parameters = function.parameters
@@ -170,8 +173,8 @@ def _example(function: Function, typedefs: Mapping[str, str]) -> str:
             inner[index] = ()  # one number
             continue
         own = p.length or (following if following in sizes else dim)
-        inner[index] = (*(_rows(function, p.name, integers) or (own,)), *p.shape) if p.pointer else p.shape
-    roles = {index: _role(p) for index, p in enumerate(parameters)}
+        inner[index] = (*(_find_rows(function, p.name, integers) or (own,)), *p.shape) if p.pointer else p.shape
+    roles = {index: _find_role(p) for index, p in enumerate(parameters)}
     known = {d for index, core in inner.items() if roles[index] != "output" for d in core}
     for index, core in inner.items():
         # Nothing gives its size but the array itself.
@@ -183,9 +186,9 @@ def _example(function: Function, typedefs: Mapping[str, str]) -> str:
         if p.name in integers and p.name in known:
             continue  # it receives the size
         if roles[index] != "output":
-            sides[True].append(_shown(inner[index]))
+            sides[True].append(_write_core(inner[index]))
         if roles[index] != "input":
-            sides[False].append(_shown(inner[index]))
+            sides[False].append(_write_core(inner[index]))
     return f"{','.join(sides[True]) or '()'}->{','.join(sides[False]) or '()'}"
 
 
@@ -200,7 +203,7 @@ def _ends_loop(function: Function, name: str) -> bool:
     return bool(re.search(rf"=\s*0\s*;[^;]*?<=?\s*{re.escape(name)}\b", function.text))
 
 
-def _rows(function: Function, pointer: str, words: Sequence[str]) -> tuple[str, ...]:
+def _find_rows(function: Function, pointer: str, words: Sequence[str]) -> tuple[str, ...]:
     """The parameters that give the number of rows and of columns, if the body has an index of both."""
     for index in re.findall(rf"\b{re.escape(pointer)}\s*\[([^\]]*)\]", function.text):
         for row, columns in re.findall(r"(\w+)\s*\*\s*(\w+)", index):
@@ -224,7 +227,7 @@ _COSTS: dict[str, dict[_Role, int]] = {
 _ORDER: tuple[_Role, ...] = ("input", "output", "inout")
 
 
-def _forced(function: Function, note: Annotation) -> set[int]:
+def _read_forced(function: Function, note: Annotation) -> set[int]:
     """Positions of the parameters that ``inout=`` names."""
     positions = {p.name: index for index, p in enumerate(function.parameters)}
     for name in note.inout:
@@ -270,7 +273,7 @@ def annotated(
             faults.append(fault)
     if faults:
         raise faults[0]
-    _refuse(function, note, *_miscounted(function, note, sizes, typedefs))
+    _refuse(function, note, *_refuse_count(function, note, sizes, typedefs))
 
 
 def _give_cores(
@@ -289,7 +292,8 @@ def _give_cores(
             _refuse(
                 function,
                 note,
-                f"gives '{name}', which is both input and output, two layouts: {_shown(core)} and {_shown(other)}",
+                f"gives '{name}', which is both input and output, two layouts: "
+                f"{_write_core(core)} and {_write_core(other)}",
                 "Write the same dimensions for it in the inputs and in the outputs.",
             )
         _check_core(function, note, function.parameters[index], core)
@@ -305,11 +309,11 @@ def _find_roles(
 
     Counts reached so far -> (cost, roles); ties go to the reading with inputs first.
     """
-    forced = _forced(function, note)
+    forced = _read_forced(function, note)
     free = [index for index in range(len(function.parameters)) if index not in sizes]
     reached: dict[tuple[int, int], tuple[int, tuple[int, ...]]] = {(0, 0): (0, ())}
     for index in free:
-        costs = _choices(function.parameters[index], forced=index in forced)
+        costs = _list_choices(function.parameters[index], forced=index in forced)
         after: dict[tuple[int, int], tuple[int, tuple[int, ...]]] = {}
         for (nin, nout), (cost, chosen) in reached.items():
             for role, extra in costs.items():
@@ -322,7 +326,7 @@ def _find_roles(
     return cost, {index: _ORDER[role] for index, role in zip(free, chosen, strict=False)}
 
 
-def _choices(parameter: Parameter, *, forced: bool) -> dict[_Role, int]:
+def _list_choices(parameter: Parameter, *, forced: bool) -> dict[_Role, int]:
     if forced:
         return {"inout": 0}
     if parameter.const or not (parameter.pointer or parameter.shape):
@@ -330,13 +334,13 @@ def _choices(parameter: Parameter, *, forced: bool) -> dict[_Role, int]:
     return _COSTS[parameter.access]
 
 
-def _miscounted(
+def _refuse_count(
     function: Function, note: Annotation, sizes: Mapping[int, str], typedefs: Mapping[str, str]
 ) -> tuple[str, str]:
     """The fault and the remedy where the counts of a signature fit no reading of the function."""
-    forced = _forced(function, note)
+    forced = _read_forced(function, note)
     free = [index for index in range(len(function.parameters)) if index not in sizes]
-    roles = {index: "inout" if index in forced else _role(function.parameters[index]) for index in free}
+    roles = {index: "inout" if index in forced else _find_role(function.parameters[index]) for index in free}
     names = [p.name or f"parameter {index + 1}" for index, p in enumerate(function.parameters)]
     ins = [names[index] for index, role in roles.items() if role != "output"]
     outs = [names[index] for index, role in roles.items() if role != "input"]
@@ -346,7 +350,10 @@ def _miscounted(
         f"inputs: {', '.join(ins) or 'none'}; outputs: {', '.join(outs) or 'none'}"
     )
     receives = "An integer parameter receives the size of a dimension with the same name."
-    return fault, f"Write one group for each operand, for example // ufunc: {_example(function, typedefs)}. {receives}"
+    return (
+        fault,
+        f"Write one group for each operand, for example // ufunc: {_write_example(function, typedefs)}. {receives}",
+    )
 
 
 def _check_core(function: Function, note: Annotation, parameter: Parameter, core: Core) -> None:
@@ -354,12 +361,14 @@ def _check_core(function: Function, note: Annotation, parameter: Parameter, core
     declared: Core = parameter.shape
     if not (parameter.pointer or declared) or isinstance(parameter, ReferenceParameter):
         if core:
-            fault = f"gives '{parameter.name}' the dimensions {_shown(core)}, but it is a single value"
+            fault = f"gives '{parameter.name}' the dimensions {_write_core(core)}, but it is a single value"
             _refuse(function, note, fault, "Write () for it, or declare it as a pointer.")
         return
     if isinstance(parameter, ContainerParameter) and len(core) < len(declared) + parameter.pointer:
         right = ",".join(map(str, (*("n" * parameter.pointer), *declared)))
-        _refuse(function, note, f"gives '{parameter.name}' the dimensions {_shown(core)}", f"Write ({right}) for it.")
+        _refuse(
+            function, note, f"gives '{parameter.name}' the dimensions {_write_core(core)}", f"Write ({right}) for it."
+        )
     fixed = [dim for dim in (*declared, *core) if isinstance(dim, int)]
     if not parameter.pointer and len(fixed) == len(declared) + len(core):
         fits = bool(core) and math.prod(map(int, declared)) == math.prod(map(int, core))
@@ -372,11 +381,11 @@ def _check_core(function: Function, note: Annotation, parameter: Parameter, core
     if not fits:
         shape = ("[]" if parameter.pointer else "") + "".join(f"[{dim}]" for dim in declared)
         right = ",".join(map(str, (*(["n"] if parameter.pointer else []), *declared)))
-        fault = f"gives '{parameter.name}{shape}' the dimensions {_shown(core)}"
+        fault = f"gives '{parameter.name}{shape}' the dimensions {_write_core(core)}"
         _refuse(function, note, fault, f"Write ({right}) for it.")
 
 
-def _shown(core: Core) -> str:
+def _write_core(core: Core) -> str:
     return f"({','.join(map(str, core))})"
 
 

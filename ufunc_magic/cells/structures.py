@@ -34,12 +34,12 @@ def updated(function: Function, structures: Mapping[int, tuple[Member, ...]]) ->
         p = parameters[index] if index >= 0 else None
         if p and p.pointer and p.const:  # one of them, where it is not indexed
             parameters[index] = replace(p, const=False, access="read")
-        elif p and p.access == "write" and p.pointer and _in_part(function.text, p, members):
+        elif p and p.access == "write" and p.pointer and _is_read_in_part(function.text, p, members):
             parameters[index] = replace(p, access="update")
     return replace(function, parameters=tuple(parameters))
 
 
-def _in_part(text: str, parameter: Parameter, members: tuple[Member, ...]) -> bool:
+def _is_read_in_part(text: str, parameter: Parameter, members: tuple[Member, ...]) -> bool:
     """Whether a member is not written, or read before."""
     body = text.partition("{")[2]
     name = re.escape(parameter.name)
@@ -79,12 +79,12 @@ def record(spelled: str, unit: Unit, *, of: str, cplus: bool) -> tuple[Member, .
         return ()  # it is not known what is in it
     if isinstance(members, str):
         raise NotUfuncError(f"{of} is a struct that {members}", _REMEDY)
-    return tuple(_member(member, unit, of=of, cplus=cplus) for member in members)
+    return tuple(_read_member(member, unit, of=of, cplus=cplus) for member in members)
 
 
-def _member(member: Member, unit: Unit, *, of: str, cplus: bool) -> Member:
+def _read_member(member: Member, unit: Unit, *, of: str, cplus: bool) -> Member:
     if member.members:
-        return replace(member, members=tuple(_member(m, unit, of=of, cplus=cplus) for m in member.members))
+        return replace(member, members=tuple(_read_member(m, unit, of=of, cplus=cplus) for m in member.members))
     kind = resolved(member.type, unit.typedefs)
     if kind.startswith("enum") and not cplus:
         return member

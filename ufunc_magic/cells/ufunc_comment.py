@@ -112,7 +112,7 @@ def read(text: str, *, of: str) -> Annotation:
             dim = min(mixed)
             refuse(f"has {dim} as well as {dim}?", f"Write {dim}? for all of them.")
         broadcast = [frozenset(dim.partition("|")[0].strip() for dim in core if "|" in dim) for core in sides[0]]
-        inputs, outputs = (tuple(tuple(map(_dimension, core)) for core in side) for side in sides)
+        inputs, outputs = (tuple(tuple(map(_read_dimension, core)) for core in side) for side in sides)
     values: dict[str, str] = {}
     for word in re.sub(r"\s*([,=])\s*", r"\1", rest).split():
         key, _, value = word.partition("=")
@@ -145,6 +145,6 @@ def _is_dimension(word: str, *, computed: bool) -> bool:
         return False
 
 
-def _dimension(text: str) -> int | str:
+def _read_dimension(text: str) -> int | str:
     word = "".join(text.split()).removesuffix("|1").removesuffix("?")
     return int(word) if word.isdecimal() else word

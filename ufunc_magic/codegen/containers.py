@@ -30,11 +30,11 @@ def container_type(p: ContainerParameter, element: str) -> str:
         return f"std::{p.container}"
     if p.container == "span":
         extent = "" if p.pointer else f", {p.shape[0]}"
-        return f"std::span<{const}{_item(p, element)}{extent}>"
-    return _item(p, element) if p.container == "array" else f"std::{p.container}<{_item(p, element)}>"
+        return f"std::span<{const}{_name_item(p, element)}{extent}>"
+    return _name_item(p, element) if p.container == "array" else f"std::{p.container}<{_name_item(p, element)}>"
 
 
-def _item(p: ContainerParameter, element: str) -> str:
+def _name_item(p: ContainerParameter, element: str) -> str:
     """The type of one element, which may be an array of fixed size."""
     element = "char" if p.container in TEXTS else element
     fixed = p.shape[1:] if p.container == "span" and not p.pointer else p.shape
@@ -50,7 +50,7 @@ def argument(p: ContainerParameter, element: str, *, pointer: str, count: str) -
         return f"*({const}{element} (*){''.join(f'[{size}]' for size in p.shape)}){pointer}"
     if p.container == "array":
         return f"*({const}{container_type(p, element)} *){pointer}"
-    place = f"(({const}{_item(p, element)} *){pointer})"
+    place = f"(({const}{_name_item(p, element)} *){pointer})"
     return _CONSTRUCTORS[p.container].format(
         t=container_type(p, element), p=place, n=count if p.pointer else str(p.shape[0])
     )
@@ -67,5 +67,5 @@ def copy_back(p: ContainerParameter, element: str, variable: str, *, pointer: st
     return (
         f"if ((__ufm_intp){variable}.size() != {count}) {{ {fault}; return 1; }} "
         f"for (__ufm_intp __ufm_j = 0; __ufm_j < {count}; __ufm_j++) "
-        f"(({_item(p, element)} *){pointer})[__ufm_j] = {variable}[__ufm_j];"
+        f"(({_name_item(p, element)} *){pointer})[__ufm_j] = {variable}[__ufm_j];"
     )

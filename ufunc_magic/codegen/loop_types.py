@@ -109,7 +109,7 @@ def type_text(k: int, instance: Instance) -> str:
         elif scoped:
             spelled = f"{prefix}__ufm_s{k}::o{value.n}"
         elif instance.copy and instance.type:
-            spelled = _in_copy(spelled, instance)
+            spelled = _name_copy(spelled, instance)
         elif scope and not re.fullmatch(_BUILT_IN, spelled):
             lines.append(f"{inside}typedef {spelled} __ufm_n{k}_{value.n};{end}")
             spelled = f"{prefix}__ufm_n{k}_{value.n}"
@@ -133,7 +133,7 @@ def _call_of_type(instance: Instance, inputs: Sequence[Value], outputs: Sequence
     return f"{callee(instance)}({', '.join(arguments.values())})"
 
 
-def _in_copy(spelled: str, instance: Instance) -> str:
+def _name_copy(spelled: str, instance: Instance) -> str:
     assert instance.type is not None
     words = {name: instance.copy + name for name in instance.renamed} | {"T": instance.type.c}
     return re.sub(r"\w+", lambda m: words.get(m[0], m[0]), spelled)

@@ -46,21 +46,21 @@ def loop_text(k: int, instance: Instance, *, offset: int, options: Options, math
         "nin": str(signature.nin),
         "nout": str(signature.nout),
         "judge": str(math.judge),
-        **_clone_words(instance, math),
-        "conversions": _attribute(instance),
+        **_choose_clones(instance, math),
+        "conversions": _write_attribute(instance),
         "try": "try {" if options.cplus else "",
         "catch": _CATCH if options.cplus else "",
     }
     if signature.core:
-        return _generalized(instance, inputs, outputs, words)
-    return _elementwise(instance, inputs, outputs, words, math)
+        return _write_generalized(instance, inputs, outputs, words)
+    return _write_elementwise(instance, inputs, outputs, words, math)
 
 
-def _attribute(instance: Instance) -> str:
+def _write_attribute(instance: Instance) -> str:
     return instance.conversions and f"{instance.conversions} "
 
 
-def _clone_words(instance: Instance, math: VectorMath) -> dict[str, str]:
+def _choose_clones(instance: Instance, math: VectorMath) -> dict[str, str]:
     """The attributes by which a kernel is compiled once for each level of the CPU (AVX2, SVE), callees and all.
 
     Which levels there are says ``__UFM_CLONES`` in ``templates/support.h``; the system's loader picks one by the CPU it
@@ -113,14 +113,14 @@ def _return_text(instance: Instance, place: int, call: str) -> str:
     return f'if (__ufm_take({call}, __ufm_a{place}, __ufm_s{place})) {{ __ufm_fail("{fault}"); return 1; }}'
 
 
-def _source(value: Value, inputs: list[Value]) -> Value | None:
+def _find_source(value: Value, inputs: list[Value]) -> Value | None:
     """The input an "inout" output starts as."""
     if value.operand.role != "inout":
         return None
     return next(i for i in inputs if i.operand.index == value.operand.index)
 
 
-def _local_variables(inputs: list[Value], outputs: list[Value], element: str) -> str:
+def _declare_locals(inputs: list[Value], outputs: list[Value], element: str) -> str:
     """Copies of inputs whose address C takes, and the outputs; ``element`` formats an input."""
     lines = [
         f"{v.t} __ufm_c{v.n} = {element.format(n=v.n)};"
@@ -128,22 +128,22 @@ def _local_variables(inputs: list[Value], outputs: list[Value], element: str) ->
         if v.operand.pointer and v.operand.role == "input"
     ]
     for v in outputs:
-        source = _source(v, inputs)
-        lines.append(f"{v.t} __ufm_r{v.output} = {element.format(n=source.n) if source else _zero(v)};")
+        source = _find_source(v, inputs)
+        lines.append(f"{v.t} __ufm_r{v.output} = {element.format(n=source.n) if source else _write_zero(v)};")
     return " ".join(lines)
 
 
-def _element_call(
+def _write_element_call(
     instance: Instance, inputs: list[Value], outputs: list[Value], element: str, *, checked: bool = False
 ) -> str:
-    """The call on one element, after `_local_variables`."""
+    """The call on one element, after `_declare_locals`."""
     arguments = {v.operand.index: element.format(n=v.n) for v in inputs if not v.operand.pointer}
     arguments |= {v.operand.index: f"&__ufm_c{v.n}" for v in inputs if v.operand.pointer}
     arguments |= {v.operand.index: "&" * v.operand.pointer + f"__ufm_r{v.output}" for v in outputs}
     return _call(instance, arguments, checked=checked)
 
 
-def _elementwise(
+def _write_elementwise(
     instance: Instance, inputs: list[Value], outputs: list[Value], words: dict[str, str], math: VectorMath
 ) -> str:
     function = instance.signature.function
@@ -156,8 +156,8 @@ def _elementwise(
     )
     # 16 elements of four bytes and more fill whole vectors of every width; narrow ones take 64.
     pad = "(" + " && ".join(f"sizeof({v.t}) >= 4" for v in both) + " ? 16 : 64)" if padded else "1"
-    locals_ = partial(_local_variables, inputs, outputs)
-    call = partial(_element_call, instance, inputs, outputs)
+    locals_ = partial(_declare_locals, inputs, outputs)
+    call = partial(_write_element_call, instance, inputs, outputs)
 
     parameters = [f"const {v.t} *__restrict __ufm_i{v.n}" for v in inputs]
     parameters += [f"{v.t} *__restrict __ufm_o{v.n}" for v in outputs]
@@ -186,7 +186,7 @@ def _elementwise(
     kernel = fill(
         "kernel.c",
         **words,
-        **(_ONE_BY_ONE if records else _faults(instance)),
+        **(_ONE_BY_ONE if records else _write_faults(instance)),
         kernel_parameters="".join(", " + p for p in parameters),
         kernel_arguments="".join(f", ({v.t} *)__ufm_p[{v.n}]" for v in both),
         round_down=f"__ufm_m &= -(__ufm_intp){pad};" if padded else "",
@@ -209,7 +209,7 @@ def _elementwise(
         pad=pad,
         sequence_pointers=" ".join(f"{v.t} *__ufm_k{v.n} = ({v.t} *)__ufm_kept[{v.n}];" for v in both)
         + " int __ufm_fault = 0;" * checked,
-        scalar_text=_scalar(instance, inputs, outputs, locals_("__ufm_v{n}"), call("__ufm_v{n}"), k=words["k"]),
+        scalar_text=_write_scalar(instance, inputs, outputs, locals_("__ufm_v{n}"), call("__ufm_v{n}"), k=words["k"]),
         keep_inputs=" ".join(f"__ufm_k{v.n}[__ufm_j] = __ufm_v{v.n};" for v in inputs),
         keep_outputs=" ".join(f"__ufm_k{v.n}[__ufm_j] = __ufm_r{v.output};" for v in outputs),
         **_reduce(instance, inputs, outputs, loads, cplus=bool(words["try"])),
@@ -224,7 +224,7 @@ def _record_texts(both: Sequence[Value], *, k: str, run: str) -> tuple[str, str]
     return layout, fill("record_entry.c", k=k, run=run)
 
 
-def _zero(v: Value) -> str:
+def _write_zero(v: Value) -> str:
     return f"__UFM_ZERO_RECORD({v.t})" if v.operand.record else f"__UFM_ZERO({v.t})"
 
 
@@ -244,7 +244,9 @@ def is_leaf(instance: Instance) -> bool:
     return instance.leaf and small and instance.signature.nout == 1 and has_scalar(instance)
 
 
-def _scalar(instance: Instance, inputs: list[Value], outputs: list[Value], locals_: str, call: str, *, k: str) -> str:
+def _write_scalar(
+    instance: Instance, inputs: list[Value], outputs: list[Value], locals_: str, call: str, *, k: str
+) -> str:
     """The function for callers in C: inputs by value, one output returned, several through pointers.
 
     The cell's function may be ``inline``, a template or overloaded, so this one calls it.
@@ -259,7 +261,7 @@ def _scalar(instance: Instance, inputs: list[Value], outputs: list[Value], local
     fault = "int __ufm_fault; " if instance.signature.status else ""
     unused = "(void)__ufm_fault; " if fault else ""
     body = f"\n{{\n    {fault}{locals_} {call} {unused}{stores}\n}}"
-    return f"{_attribute(instance)}__UFM_SMALL {head.format('scalar')}{body}"
+    return f"{_write_attribute(instance)}__UFM_SMALL {head.format('scalar')}{body}"
 
 
 def leaf_text(k: int, instance: Instance) -> str:
@@ -268,7 +270,7 @@ def leaf_text(k: int, instance: Instance) -> str:
     takes = ", ".join(f"{v.t} __ufm_v{v.n}" for v in inputs)
     passes = ", ".join(f"__ufm_v{v.n}" for v in inputs)
     head = f"__UFM_LEAF __attribute__((__flatten__)) static {outputs[0].t} __ufm_leaf_{k}({takes})"
-    return f"{_attribute(instance)}{head} {{ return __ufm_scalar_{k}({passes}); }}"
+    return f"{_write_attribute(instance)}{head} {{ return __ufm_scalar_{k}({passes}); }}"
 
 
 def _is_checked(instance: Instance) -> bool:
@@ -276,7 +278,7 @@ def _is_checked(instance: Instance) -> bool:
     return bool(instance.checked) or instance.signature.status
 
 
-def _faults(instance: Instance) -> dict[str, str]:
+def _write_faults(instance: Instance) -> dict[str, str]:
     """A variable of its own for each element keeps the loop one that can be vectorized."""
     if not (instance.fails or instance.signature.status):
         return {"fault": "", "kernel_fault": ""}
@@ -334,7 +336,7 @@ def _may_be_one_type(first: str, second: str, *, cplus: bool) -> bool:
 # ---------------------------------------------------------------------------------- generalized
 
 
-def _generalized(instance: Instance, inputs: list[Value], outputs: list[Value], words: dict[str, str]) -> str:
+def _write_generalized(instance: Instance, inputs: list[Value], outputs: list[Value], words: dict[str, str]) -> str:
     signature = instance.signature
     both = (*inputs, *outputs)
     for v in both:
@@ -365,10 +367,10 @@ def _generalized(instance: Instance, inputs: list[Value], outputs: list[Value], 
                 locals_.append(f"{t} *const __ufm_a{v.output} = ({t} *)__ufm_p[{v.n}];")
                 locals_.append(f"const __ufm_intp __ufm_s{v.output} = {count};")
                 continue
-            locals_.append(f"{t} __ufm_r{v.output} = {_zero(v)};")
+            locals_.append(f"{t} __ufm_r{v.output} = {_write_zero(v)};")
             stores.append(f"*({t} *)__ufm_p[{v.n}] = __ufm_r{v.output};")
         elif operand.core:
-            arguments[operand.index] = _core_argument(instance, v, place)
+            arguments[operand.index] = _write_core_argument(instance, v, place)
         elif operand.pointer:
             arguments[operand.index] = f"({t} *)__ufm_p[{v.n}]"
         else:
@@ -378,10 +380,10 @@ def _generalized(instance: Instance, inputs: list[Value], outputs: list[Value], 
     for dim, operand in signature.size_operands.items():
         if dim in place:
             arguments[operand.index] = f"__ufm_dims[{place[dim]}]"
-    sources = [_source(v, inputs) for v in outputs]
+    sources = [_find_source(v, inputs) for v in outputs]
     local, stored = " ".join(locals_), " ".join(stores)
     call, checked_call = (_call(instance, arguments, checked=checked) for checked in (False, True))
-    item = fill("item.c", **words, **_faults(instance), locals=local, call=call, stores=stored)
+    item = fill("item.c", **words, **_write_faults(instance), locals=local, call=call, stores=stored)
     checked = fill("checked.c", **words, locals=local, call=checked_call, stores=stored)
     has_item, has_checked = not instance.python, _is_checked(instance)
     layout, entry, records = "", "", "0, 0, 0"
@@ -398,11 +400,11 @@ def _generalized(instance: Instance, inputs: list[Value], outputs: list[Value], 
         core=signature.core,
         item_text=item if has_item else "",
         checked_text=checked if has_checked else "",
-        sizes_text=_sizes(signature, dims, k=words["k"]),
+        sizes_text=_write_sizes(signature, dims, k=words["k"]),
         kernel=f"__ufm_item_{words['k']}" if has_item else "0",
         checked=f"__ufm_checked_{words['k']}" if has_checked else "0",
         cores=", ".join(str(n) for v in both for n in (*(place[d] for d in v.operand.core), -1)),
-        copied=", ".join(_copied(v, signature) for v in both),
+        copied=", ".join(_choose_copied(v, signature) for v in both),
         **{"from": ", ".join(str(source.n) if source else "-1" for source in sources)},
     )
 
@@ -413,7 +415,7 @@ def has_sizes(instance: Instance) -> bool:
     return bool(instance.signature.own_output_dims)
 
 
-def _sizes(signature: Signature, dims: Sequence[int | str], *, k: str) -> str:
+def _write_sizes(signature: Signature, dims: Sequence[int | str], *, k: str) -> str:
     """Write the function that computes the sizes of core dimensions for NumPy (``PyUFunc_ProcessCoreDimsFunc``)."""
     computed = signature.own_output_dims
     numbers = {name: f"__ufm_wished({n})" for n, name in enumerate(signature.size_operands)}
@@ -436,7 +438,7 @@ def _sizes(signature: Signature, dims: Sequence[int | str], *, k: str) -> str:
     return f"{head} {{ (void)__ufm_u; {' '.join(lines)} return 0; }}"
 
 
-def _copied(v: Value, signature: Signature) -> str:
+def _choose_copied(v: Value, signature: Signature) -> str:
     """Must C work on a copy?  Yes (1) for an input whose elements the function may change; elsewhere the alignment from
     which on it need not, 0 for any."""
     parameter = signature.function.parameters[v.operand.index] if v.operand.index >= 0 else None
@@ -446,7 +448,7 @@ def _copied(v: Value, signature: Signature) -> str:
     return "1" if changed else "64" if parameter.aligned else "0"
 
 
-def _core_argument(instance: Instance, v: Value, place: dict[int | str, int]) -> str:
+def _write_core_argument(instance: Instance, v: Value, place: dict[int | str, int]) -> str:
     """The core as its parameter's type: ``double r[3][3]`` takes a pointer to rows."""
     shape = instance.signature.function.parameters[v.operand.index].shape
     rows = "".join(f"[{d}]" if isinstance(d, int) else f"[__ufm_dims[{place[d]}]]" for d in shape[1:])

@@ -46,7 +46,7 @@ def contained(functions: Sequence[tuple[str, Function | None]], *, cplus: bool) 
     for k, (pointer, function) in enumerate(functions):
         text, caller = "", "0"
         if function is not None and not function.variadic:
-            text, caller = (_cplus if cplus else _c)(k, pointer, function)
+            text, caller = (_write_cplus if cplus else _write_c)(k, pointer, function)
         texts += [text] if text else []
         callers.append(caller)
     if cplus and texts:
@@ -60,13 +60,13 @@ def _runs_python(function: Function) -> int:
     return int(any("(*)" in p.type for p in function.parameters))
 
 
-def _cplus(k: int, pointer: str, function: Function) -> tuple[str, str]:
+def _write_cplus(k: int, pointer: str, function: Function) -> tuple[str, str]:
     name = f'static const __ufm_char *__ufm_name() {{ return "{function.name}"; }}'
     text = f"struct __ufm_plain_{k} {{ {name} enum {{ __ufm_python = {_runs_python(function)} }}; }};"
     return text, f"__UFM_PLAIN(decltype(__ufm_plain_of<__ufm_plain_{k}>({pointer}))::template __ufm_address<{pointer}>)"
 
 
-def _c(k: int, pointer: str, function: Function) -> tuple[str, str]:
+def _write_c(k: int, pointer: str, function: Function) -> tuple[str, str]:
     if "(" in function.returns:
         return "", "0"
     types = [f"__typeof__({p.spelled})" for p in function.parameters]

@@ -21,11 +21,11 @@ _MOST_LEAVES = 64
 
 def numbers(t: str, members: Sequence[Member]) -> list[str]:
     """The bytes of the layout of type ``t``, as constant expressions."""
-    words = [f"(unsigned)sizeof({t})", *_words(t, "", members)]
+    words = [f"(unsigned)sizeof({t})", *_read_words(t, "", members)]
     return [f"({word}) >> {8 * n} & 255" for word in words for n in range(4)]
 
 
-def _words(t: str, path: str, members: Sequence[Member]) -> Iterator[str]:
+def _read_words(t: str, path: str, members: Sequence[Member]) -> Iterator[str]:
     outer = path.removesuffix(".")
     start = f" - __builtin_offsetof({t}, {outer})" if outer else ""
     for member in members:
@@ -35,7 +35,7 @@ def _words(t: str, path: str, members: Sequence[Member]) -> Iterator[str]:
         yield f"(unsigned)(__builtin_offsetof({t}, {place}){start})"
         if member.members:
             yield f"(unsigned)sizeof({kind})"
-            yield from _words(t, f"{item}.", member.members)
+            yield from _read_words(t, f"{item}.", member.members)
         else:
             yield f"(unsigned)__UFM_TYPE({kind})"
 
@@ -54,10 +54,10 @@ def description(data: bytes, members: Sequence[Member], name: str) -> str:
         If a member is of a type that NumPy has not.
     """
     words = iter([int.from_bytes(data[n : n + 4], "little") for n in range(0, length(members), 4)])
-    return json.dumps({"type": name, **_described(words, members)}, separators=(",", ":"))
+    return json.dumps({"type": name, **_describe(words, members)}, separators=(",", ":"))
 
 
-def _described(words: Iterator[int], members: Sequence[Member]) -> dict[str, Any]:
+def _describe(words: Iterator[int], members: Sequence[Member]) -> dict[str, Any]:
     itemsize = next(words)
     formats, offsets = [], []
     for member in members:
@@ -67,7 +67,7 @@ def _described(words: Iterator[int], members: Sequence[Member]) -> dict[str, Any
                 f"{member.type!r}, the type of the member {member.name}, is not a NumPy number type.",
                 remedy="Make the function static, or take the member out.",
             )
-        item = _described(words, member.members) if member.members else TYPES[number].char
+        item = _describe(words, member.members) if member.members else TYPES[number].char
         formats.append([item, list(member.shape)] if member.shape else item)
     return {"names": [m.name for m in members], "formats": formats, "offsets": offsets, "itemsize": itemsize}
 
@@ -77,18 +77,18 @@ def leaves(n: int, t: str, members: Sequence[Member]) -> list[str]:
     if not members:
         return [f'{{{n}, 1, 0, __UFM_TYPE({t}), ""}}']
     entries = []
-    for path, count in _leaves("", members):
+    for path, count in _list_leaves("", members):
         kind = f"__typeof__((({t} *)0)->{path})"
         shown = re.sub(r"(?:\[0\])+$", "", path) if count > 1 else path
         entries.append(f'{{{n}, {count}, (int)__builtin_offsetof({t}, {path}), __UFM_TYPE({kind}), "{shown}"}}')
     return entries[:_MOST_LEAVES]
 
 
-def _leaves(path: str, members: Sequence[Member]) -> Iterator[tuple[str, int]]:
+def _list_leaves(path: str, members: Sequence[Member]) -> Iterator[tuple[str, int]]:
     for member in members:
         place = f"{path}{member.name}"
         if not member.members:
             yield place + "[0]" * len(member.shape), math.prod(member.shape)
             continue
         for index in product(*map(range, member.shape)):
-            yield from _leaves(f"{place}{''.join(f'[{i}]' for i in index)}.", member.members)
+            yield from _list_leaves(f"{place}{''.join(f'[{i}]' for i in index)}.", member.members)

@@ -131,9 +131,9 @@ def translate(
         parts += [f"#line 1 {c_string(name)}", cell]
     parts += ["", template("support.h"), template("types.hpp" if cplus else "types.h")]
     parts += conversions.declarations(unit)
-    parts += [*_simd_declarations(math.functions, cplus=cplus), *_complex_functions(math.complex)]
+    parts += [*_declare_simd(math.functions, cplus=cplus), *_define_complex_functions(math.complex)]
     parts += filter(None, [exports.text])
-    return _translation(parts, loops, [cell, name], exports=exports, options=options, math=math)
+    return _make_translation(parts, loops, [cell, name], exports=exports, options=options, math=math)
 
 
 def inline_definitions(unit: Unit, *, cplus: bool) -> str:
@@ -170,15 +170,15 @@ def append(
     parts = [c, template("interface.h"), template("support.h")]
     parts += [
         template("types.hpp" if cplus else "types.h"),
-        *_simd_declarations(math.functions, cplus=cplus),
+        *_declare_simd(math.functions, cplus=cplus),
         functions,
     ]
     whole = FloatConversions(whole=True)
     instances = [replace(i, conversions=whole.attribute(i.signature.function)) for i in instances]
-    return _translation(parts, instances, [c, functions, seed], exports=Exports(), options=options, math=math)
+    return _make_translation(parts, instances, [c, functions, seed], exports=Exports(), options=options, math=math)
 
 
-def _translation(
+def _make_translation(
     parts: Sequence[str],
     instances: Sequence[Instance],
     seed: Sequence[str],
@@ -196,7 +196,7 @@ def _translation(
         loop = loop_text(k, instance, offset=len(numbers), options=options, math=math)
         leaf = leaf_text(k, instance) if is_leaf(instance) else ""
         if len(instances) > 1:
-            loop, leaf = _optional(k, instance, loop), leaf and f"#if {_HAS_LOOP}({k})\n{leaf}\n#endif"
+            loop, leaf = _write_optional(k, instance, loop), leaf and f"#if {_HAS_LOOP}({k})\n{leaf}\n#endif"
         loops.append(loop)
         leaves.append(leaf)
         numbers += type_numbers(k, instance)
@@ -216,7 +216,7 @@ def show_only(loops: Collection[int]) -> str:
     return f"-D{_HAS_LOOP}(k)=({' || '.join(f'k == {k}' for k in sorted(loops)) or '0'})"
 
 
-def _optional(k: int, instance: Instance, text: str) -> str:
+def _write_optional(k: int, instance: Instance, text: str) -> str:
     """The text of a loop, and zeros for the tables where `show_only` asks for other loops."""
     exported = {"loop": True, "scalar": has_scalar(instance), "leaf": is_leaf(instance), "sizes": has_sizes(instance)}
     exported["record"] = instance.signature.has_records
@@ -263,16 +263,16 @@ def vector_math(function: str, *, machine: str) -> str:
 
 def read_types(code: bytes, translation: Translation) -> tuple[tuple[int, ...], ...]:
     """NumPy type numbers of every loop's operands, read from the object's bytes."""
-    return tuple(types for types, _ in _tables(code, translation))
+    return tuple(types for types, _ in _write_tables(code, translation))
 
 
 def read_records(code: bytes, translation: Translation) -> dict[str, tuple[str, ...]]:
     """Return `FunctionCode.records` by name, for the functions that have structures."""
-    loops = zip(translation.instances, _tables(code, translation), strict=True)
+    loops = zip(translation.instances, _write_tables(code, translation), strict=True)
     return {i.signature.name: records for i, (_, records) in loops if any(records)}
 
 
-def _tables(code: bytes, translation: Translation) -> list[tuple[tuple[int, ...], tuple[str, ...]]]:
+def _write_tables(code: bytes, translation: Translation) -> list[tuple[tuple[int, ...], tuple[str, ...]]]:
     """Types and structures of every loop.
 
     Raises
@@ -356,7 +356,7 @@ def copy(cell: str, *, prefix: str, kind: NumberType, unit: Unit, name: str, gen
     return f"{tgmath}#define T {kind.c}\n{on}#line 1 {c_string(name)}\n{cell}\n{off}"
 
 
-def _simd_declarations(names: Sequence[str], *, cplus: bool) -> list[str]:
+def _declare_simd(names: Sequence[str], *, cplus: bool) -> list[str]:
     """Prototypes that tell gcc of libmvec's variants.
 
     They follow the cell, which must include <math.h> itself: gcc joins them with its declarations.
@@ -383,7 +383,7 @@ _COMPLEX = (
 )  # fmt: skip
 
 
-def _complex_functions(names: Sequence[str]) -> list[str]:
+def _define_complex_functions(names: Sequence[str]) -> list[str]:
     """Bodies of functions of complex numbers, which are inlined into loops."""
     lines = []
     for words in _COMPLEX:
