@@ -124,6 +124,7 @@ class FileScope:
         self._entries: dict[str, Symbol | Constant | str] = {}
         self._functions: dict[int, FunctionIR | None] = {}
         self._heads: dict[int, Head] = {}
+        self._heads_begun: set[int] = set()
         self._changed: frozenset[str] | None = None
         self._read(text.root)
         self.program = Program(functions=_Functions(self), symbols=_Symbols(self), text=text.code)
@@ -291,13 +292,17 @@ class FileScope:
         return name if name.replace("$", "_").isidentifier() else ""
 
     def heads(self, name: str) -> list[Head]:
-        return [self.head(definition) for definition in self.definitions(name)]
+        """Those of all functions of a name, but for one whose own head calls it, in half-typed text."""
+        begun = self._heads_begun
+        return [self.head(definition) for definition in self.definitions(name) if definition.node.id not in begun]
 
     def head(self, definition: FunctionDefinition) -> Head:
         """Parameters and results of a function."""
         known = self._heads.get(definition.node.id)
         if known is None:
+            self._heads_begun.add(definition.node.id)
             known = self._heads[definition.node.id] = self._read_head(definition)
+            self._heads_begun.discard(definition.node.id)
         return known
 
     def _read_head(self, definition: FunctionDefinition) -> Head:
