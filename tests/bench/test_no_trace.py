@@ -162,7 +162,11 @@ def test_a_report_leaves_the_state_of_c(name: str, shared_cache_folder: Path) ->
     assert eval(expression, {"np": np, **build}) == value
 
 
-@pytest.mark.parametrize("name", CYTHON_CELLS)
+#: A cell of Cython takes some seconds, so most of them are slow tests.
+CYTHON_NAMES = [pytest.param(name, marks=pytest.mark.slow if n > 2 else ()) for n, name in enumerate(CYTHON_CELLS)]
+
+
+@pytest.mark.parametrize("name", CYTHON_NAMES)
 def test_a_report_leaves_the_state_of_cython(name: str, shared_cache_folder: Path) -> None:
     source, expression, value = CYTHON_CELLS[name]
     build = compile_in(shared_cache_folder, source, language="cython")
@@ -180,7 +184,7 @@ def test_a_comparison_leaves_the_state_of_c() -> None:
     assert f(1) == 4
 
 
-@pytest.mark.parametrize("language", ["c", "cython"])
+@pytest.mark.parametrize("language", ["c", pytest.param("cython", marks=pytest.mark.slow)])
 def test_a_forked_process_uses_openmp_after_the_report(language: str, shared_cache_folder: Path) -> None:
     build = {
         "c": lambda: compile_in(

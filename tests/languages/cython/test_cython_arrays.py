@@ -266,6 +266,7 @@ cdef double[:] same(double[:] a):
     assert built.show() == ([1, 2, 3], True)
 
 
+@pytest.mark.slow
 def test_sizes_that_no_input_has_and_optional_dimensions(shared_cache_folder: Path) -> None:
     source = """
 # ufunc: (),()->(k)
