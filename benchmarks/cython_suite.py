@@ -171,6 +171,7 @@ class Examples(doctest.DocTestRunner):
 
     def _note(self, test: Any, example: Any, fault: str) -> None:
         name = re.sub(r"^(?:plain|ours)_", "", test.name)
+        name = re.sub(r"\.__test__\.(.+) \(line \d+\)", r".\1", name)  # the same docstring, found in another place
         self.results[f"{name}:{test.examples.index(example)}"] = fault
 
 

@@ -558,8 +558,8 @@ def versions(folder: Path) -> Came:
     known = sorted(root.rglob("*.so"))
 
     def other() -> object:
-        real = frontend._engine()
-        frontend._engine = lambda: f"{real}, another version"
+        real = frontend._find_engine()
+        frontend._find_engine = lambda: f"{real}, another version"
         return _with_cache(root, builds)
 
     for action in (other, other, builds):
@@ -829,7 +829,7 @@ def _orphans() -> list[int]:
 def main(folder: str, *names: str) -> None:
     os.environ["UFM_FAULTS"] = folder
     _adopt_orphans()
-    frontend._engine()  # once for all children, whoever edits the package meanwhile
+    frontend._find_engine()  # once for all children, whoever edits the package meanwhile
     for name in names or FAULTS:
         (place := Path(folder) / name).mkdir()
         began = time.monotonic()

@@ -142,9 +142,13 @@ def driver(
     return _compile_once(tool, text, flags=flags, output=folder / "driver.o")
 
 
-def exceptions(tool: compilers.Toolchain, *, folder: Path) -> list[Path]:
-    """The object file by which exceptions of C++ become Python's, compiled and kept as the driver is; none for C."""
-    if not tool.cplus:
+def exceptions(tool: compilers.Toolchain, source: str = "throw", *, folder: Path) -> list[Path]:
+    """The object file by which exceptions of C++ become Python's, compiled and kept as the driver is; none for C.
+
+    For it zig builds a C++ library first, which takes a minute or two, so a cell that throws nothing goes without.
+    """
+    throws = re.search(r"\bthrow\b|#\s*include\s*(?:<[^.>]+>|\")", source)
+    if not tool.cplus or (tool.kind == "zig" and not throws):
         return []
     return [_compile_once(tool, codegen.exceptions(), flags=_list_object_flags(tool), output=folder / "exceptions.o")]
 

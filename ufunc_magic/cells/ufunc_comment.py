@@ -136,7 +136,7 @@ def read(text: str, *, of: str) -> Annotation:
 def _is_dimension(word: str, *, computed: bool) -> bool:
     """Whether a word is a core dimension; only those of outputs may be ``computed``, only those of inputs 1 instead."""
     name = word.removesuffix("?") if computed else word.removesuffix("|1").removesuffix("?")
-    if name.isidentifier() or (name.isdecimal() and int(name) > 0):
+    if name.isidentifier() or (name.isdecimal() and len(name) < 19 and int(name) > 0):
         # C is told the size of a name alone.
         return not word.endswith("?|1") and (name.isidentifier() or not word.endswith("?"))
     try:

@@ -290,7 +290,7 @@ def _compile_functions(cell: CellBuild, planned: CellBuild, plan: cells.UnitPlan
     parallel = bool(options.parallel)
     driver = cells.driver(cell.tool, signatures=signatures, parallel=parallel, folder=folder, checked=checked)
     objects = [driver, *cells.vector_math(cell.tool, plan.math.functions, folder=folder)]
-    objects += cells.exceptions(cell.tool, folder=folder)
+    objects += cells.exceptions(cell.tool, cell.source, folder=folder)
     library = folder / "cell.so"
     exports = codegen.contained(
         [(plain_functions.pointer(f, reading.unit), f) for f in reading.native], cplus=options.cplus
