@@ -171,7 +171,6 @@ class Examples(doctest.DocTestRunner):
 
     def _note(self, test: Any, example: Any, fault: str) -> None:
         name = re.sub(r"^(?:plain|ours)_", "", test.name)
-        name = re.sub(r"\.__test__\.(.+) \(line \d+\)", r".\1", name)  # the same docstring, found in another place
         self.results[f"{name}:{test.examples.index(example)}"] = fault
 
 
@@ -188,7 +187,9 @@ def child(way: str, path: Path) -> None:
             module, names = None, {}
         runner = Examples()
         # A docstring is found at its function and in __test__.
-        tests = {test.docstring: test for test in doctest.DocTestFinder().find(module)} if module else {}
+        # Classes are found in the module that is imported by name, which has functions that take arrays.
+        modules = [m for m in (module and sys.modules.get(module.__name__), module) if m]
+        tests = {test.docstring: test for m in modules for test in doctest.DocTestFinder().find(m)}
         for test in tests.values():
             test.globs = dict(names)
             runner.run(test, out=lambda _: None, clear_globs=False)
@@ -236,6 +237,10 @@ def run(way: str, path: Path, *, fresh: bool) -> dict[str, Any]:
     return result
 
 
+def _place_of(example: str) -> str:
+    return re.sub(r"\.__test__\.(.+) \(line \d+\)", r".\1", example)
+
+
 def compare(path: Path, *, fresh: bool) -> dict[str, Any]:
     """What a file's doctests do both ways."""
     plain = run("plain", path, fresh=fresh)
@@ -252,7 +257,9 @@ def compare(path: Path, *, fresh: bool) -> dict[str, Any]:
         return row
     ours = run("ours", path, fresh=True)
     row["fault"] = "" if ours["compiled"] else ours["fault"]
-    row["differs"] = {n: fault for n in passing if (fault := ours["examples"].get(n, "was not run"))}
+    # The same docstring may be found at its function or in __test__.
+    found = {_place_of(name): fault for name, fault in ours["examples"].items()}
+    row["differs"] = {n: fault for n in passing if (fault := found.get(_place_of(n), "was not run"))}
     row["ours"] = len(passing) - len(row["differs"])
     return row
 
