@@ -15,8 +15,6 @@ from support import replace_name
 from ufunc_magic.bench import compare, compare_request, judging, load_limits, machine, make_request, report
 from ufunc_magic.bench.candidates import Candidate
 from ufunc_magic.bench.judging import (
-    CROWDED_DOUBT,
-    DOUBT,
     Prepared,
     compare_rounds,
     describe_loop,
@@ -24,7 +22,15 @@ from ufunc_magic.bench.judging import (
     judge_rows,
     measure_rows,
 )
-from ufunc_magic.bench.machine import Limits, Pressure, measure_limits, read_cache_levels, revise_limits
+from ufunc_magic.bench.machine import (
+    CROWDED_DOUBT,
+    QUIET_DOUBT,
+    Limits,
+    Pressure,
+    measure_limits,
+    read_cache_levels,
+    revise_limits,
+)
 from ufunc_magic.bench.request import Arguments, Request
 from ufunc_magic.bench.rivals import load_forms, make_rivals, parse_rivals
 from ufunc_magic.bench.rounds import Call, Pace, TimedCall, Timing
@@ -135,10 +141,10 @@ def test_a_speed_up_is_taken_round_by_round_and_has_a_range() -> None:
     )
     assert (base.speedup, base.speedup_range) == (1.0, None)
     assert same.speedup == 4.0
-    assert same.speedup_range == pytest.approx((4 / DOUBT, 4 * DOUBT))
+    assert same.speedup_range == pytest.approx((4 / QUIET_DOUBT, 4 * QUIET_DOUBT))
     ratios = sorted(8 * x / y for x, y in zip(load, (1, 2, 1, 1, 0.5, 1, 1, 1), strict=True))
     assert other.speedup == pytest.approx((ratios[3] + ratios[4]) / 2)
-    assert other.speedup_range == pytest.approx((min(ratios[0], other.speedup / DOUBT), ratios[-1]))
+    assert other.speedup_range == pytest.approx((min(ratios[0], other.speedup / QUIET_DOUBT), ratios[-1]))
 
 
 @pytest.mark.parametrize(("rounds", "outside"), [(3, 0), (6, 0), (9, 1), (15, 3), (60, 21)])
@@ -150,7 +156,7 @@ def test_a_range_leaves_out_as_many_ratios_as_the_sign_test_allows(rounds: int, 
 def test_speed_ups_of_a_crowded_machine_are_less_certain() -> None:
     entries = [TimedCall("loop", "python", Call(abs), 10), TimedCall("f", "ufunc", Call(abs), 10)]
     timings = [Timing((8.0,) * 5), Timing((2.0,) * 5)]
-    base, row = judge_rows(REQUEST, Prepared(entries, (), 10), timings, crowded=True)
+    base, row = judge_rows(REQUEST, Prepared(entries, (), 10), timings, doubt=CROWDED_DOUBT)
     assert base.speedup_range is None
     assert row.speedup_range == pytest.approx((4 / CROWDED_DOUBT, 4 * CROWDED_DOUBT))
 

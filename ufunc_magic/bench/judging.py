@@ -17,7 +17,7 @@ from ..ir import MATH_FUNCTIONS
 from ..model import CellFunction, CellPlace
 from ..render import Row, agrees, percent
 from ..runtime import current_place, origin_of, ufunc_of
-from .machine import IMPOSSIBLE, Pressure
+from .machine import IMPOSSIBLE, QUIET_DOUBT, Pressure
 from .request import Request
 from .rounds import LEAST_OF_LONG, Pace, TimedCall, Timing, has_helpers, measure
 
@@ -45,10 +45,6 @@ _SLOWEST = tuple(
 
 #: Notes on rounds without a spread.
 FEW = {1: "timed once", 2: "timed twice"}
-
-#: The factors by which a speed-up is uncertain at least, on a quiet and on a crowded machine: tables of one cell
-#: differ by more than the rounds of each, because memory lies elsewhere each time (``benchmarks/honest_table.py``).
-DOUBT, CROWDED_DOUBT = 1.05, 1.15
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,20 +83,20 @@ def measure_rows(
     """Time the entries in turns, and judge them."""
     calls = [entry.call for entry in prepared.entries]
     timings = measure(calls, clock=request.budget.clock, pace=pace)
-    rows = judge_rows(request, prepared, timings, baseline=baseline, crowded=pressure.crowded)
+    rows = judge_rows(request, prepared, timings, baseline=baseline, doubt=pressure.doubt)
     alone = {e.label for e in prepared.entries if e.kind == "parallel" and not has_helpers(e.call)}
     notes = {row.label: "; ".join(filter(None, ("ran on one thread", row.note))) for row in rows if row.label in alone}
     return tuple(replace(row, note=notes.get(row.label, row.note)) for row in rows)
 
 
 def judge_rows(
-    request: Request, prepared: Prepared, timings: Sequence[Timing], *, baseline: str = "", crowded: bool = False
+    request: Request, prepared: Prepared, timings: Sequence[Timing], *, baseline: str = "", doubt: float = QUIET_DOUBT
 ) -> tuple[Row, ...]:
     """Rows with their speed-ups and their share of the machine's limit.
 
     The baseline is the entry of that label; without one, the first Python loop, otherwise the first entry.  No row has
     a speed-up if the baseline disagrees, or, without a label, if the compiled function does: then the expectation
-    contradicts the function itself.  Speed-ups on a ``crowded`` machine are less certain.
+    contradicts the function itself.  ``doubt`` is that of `compare_rounds`.
     """
     pairs = zip(prepared.entries, timings, strict=True)
     rows = tuple(_make_row(request, entry, timing, prepared) for entry, timing in pairs)
@@ -114,7 +110,6 @@ def judge_rows(
         decisive = [row for n, row in enumerate(rows) if n == base or row.kind in ("ufunc", "parallel", "compiled")]
     if base is None or not agrees(decisive):
         return rows
-    doubt = CROWDED_DOUBT if crowded else DOUBT
     judged = []
     for number, row in enumerate(rows):
         if row.ok and row.seconds:
@@ -160,7 +155,9 @@ def _scale_of(row: Row) -> float:
     return row.elements / row.measured if row.measured else 1.0
 
 
-def compare_rounds(base: Timing, other: Timing, *, doubt: float = DOUBT) -> tuple[float, tuple[float, float] | None]:
+def compare_rounds(
+    base: Timing, other: Timing, *, doubt: float = QUIET_DOUBT
+) -> tuple[float, tuple[float, float] | None]:
     """How many times faster ``other`` is, and the interval that holds this ratio.
 
     The calls took turns, so the ratio is taken round by round: what slows both down cancels.  It is the median of these

@@ -27,6 +27,10 @@ IMPOSSIBLE, CONTRADICTED, MEASURED = 2.0, 1.15, 3
 #: leave the caches and the other half of a hyperthreaded core, so that speed-ups are uncertain.
 BUSY, CROWDED = 0.1, 0.5
 
+#: The factors by which a speed-up is uncertain at least, on a quiet, a busy and a crowded machine: tables of one cell
+#: differ by more than the rounds of each, because memory lies elsewhere each time (``benchmarks/honest_table.py``).
+QUIET_DOUBT, BUSY_DOUBT, CROWDED_DOUBT = 1.05, 1.1, 1.19
+
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
@@ -138,8 +142,10 @@ class Pressure:
         return lost / max(1e-9, lost + self._clock() - self._start)
 
     @property
-    def crowded(self) -> bool:
-        return self.share > CROWDED
+    def doubt(self) -> float:
+        """The factor by which speed-ups are uncertain at least."""
+        share = self.share
+        return CROWDED_DOUBT if share > CROWDED else BUSY_DOUBT if share > BUSY else QUIET_DOUBT
 
     def describe(self) -> str:
         """A note on a busy machine; ``""`` for a quiet one."""
