@@ -40,7 +40,7 @@ _SCRIPTS = {
     "first_second_cython": "first_second",
     "gpu_kernels_h100": "gpu_kernels",
     "honest_table_2": "honest_table",
-    "honest_table_8": "honest_table",
+    "honest_table_6": "honest_table",
     "pycuda_suite_gpu": "pycuda_suite",
     "shortcuts": "first_second",
     "simdmath": "simdmath_speed",
