@@ -31,6 +31,8 @@ static inline int __ufm_take(const __ufm_V &__ufm_v, __ufm_E *__ufm_p, __ufm_int
     __builtin_memcpy(__ufm_p, &__ufm_v, sizeof __ufm_v);
     return 0;
 }
+#pragma push_macro("size") // which the cell may define
+#undef size
 template <template <class...> class __ufm_V, class... __ufm_A, class __ufm_E>
 static inline int __ufm_take(const __ufm_V<__ufm_A...> &__ufm_v, __ufm_E *__ufm_p, __ufm_intp __ufm_n)
 {
@@ -38,6 +40,7 @@ static inline int __ufm_take(const __ufm_V<__ufm_A...> &__ufm_v, __ufm_E *__ufm_
     for (__ufm_intp __ufm_j = 0; __ufm_j < __ufm_n; __ufm_j++) __ufm_p[__ufm_j] = __ufm_v[__ufm_j];
     return 0;
 }
+#pragma pop_macro("size")
 #endif
 #define __UFM_TYPE(T) (__ufm_type<T>::__ufm_number)
 #define __UFM_ZERO_RECORD(T) ({ T __ufm_z; __builtin_memset(&__ufm_z, 0, sizeof __ufm_z); __ufm_z; })
