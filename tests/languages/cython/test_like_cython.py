@@ -58,6 +58,9 @@ def test_help_shows_the_docstring(name: str, cell: Build) -> None:
     assert cell.quiet.__doc__ is None
 
 
+@pytest.mark.skipif(
+    sys.version_info >= (3, 13), reason="on Python 3.13 it ends the process, as with %%cython (roadmap)"
+)
 @pytest.mark.parametrize("value", [10**30, 2.0**100, Fraction(10**30)], ids=["int", "float", "fraction"])
 def test_endless_recursion_is_named_whatever_the_argument_is(value: Any, cell: Build) -> None:
     with pytest.raises(um.CellCrashed, match=r"factorial\(1\.?\d*e\+30\) overflowed the stack"):
