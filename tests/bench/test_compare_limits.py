@@ -207,6 +207,14 @@ def _function(source: str, python: str = "") -> CellFunction:
 EXP = _function("double f(double x) { return exp(x) / 2; }", "def f(x):\n    return c_exp(x) / 2\n")
 
 
+def test_a_row_that_another_one_beats_is_not_bound_by_memory() -> None:
+    """A sum reads its inputs and writes nothing: it may be faster than the addition that the limit comes from."""
+    request = replace(REQUEST, limit=Limits(((1, 100.0),)))
+    entries = [TimedCall(label, "other", Call(abs), 10, nbytes=80) for label in ("slow", "quick")]
+    slow, quick = judge_rows(request, Prepared(entries, (), 10), [Timing((1.0,) * 5), Timing((0.7,) * 5)])
+    assert (slow.note, quick.note) == ("80 % of memory bandwidth", "memory-bound, 100 % of memory bandwidth")
+
+
 @pytest.mark.parametrize(
     ("share", "code", "expected"),
     [

@@ -32,8 +32,8 @@ RESERVE = 0.5
 #: The most seconds of calls within a round: short moments show the machine's mood.
 LONGEST_SAMPLE = 0.01
 
-#: Passes that a candidate needs at a size: one to check it, one to find the repeats, and some rounds.
-PASSES = 4
+#: Passes that a candidate needs at a size: three to check it, one to find the repeats, and some rounds.
+PASSES = 6
 
 #: Share of the budget that the passes at one size may take even if it is spent; ten times that for the cheapest.
 OVERRUN = 0.01
@@ -109,8 +109,9 @@ class _Sizes:
         if not present:
             return
         entries = self.check_candidates(present, args, patience=EXPLAINING * seconds)
+        checking = 2 * (request.budget.clock() - start)  # as long again after the timed calls, twice
         sample = max(SAMPLE, min(LONGEST_SAMPLE, seconds / len(entries) / MOST_ROUNDS))
-        pace = Pace(start + seconds, RESERVE * seconds, LEAST_ROUNDS, MOST_ROUNDS, sample)
+        pace = Pace(start + max(0.0, seconds - checking), RESERVE * seconds, LEAST_ROUNDS, MOST_ROUNDS, sample)
         baseline = request.candidates[0].label
         prepared = Prepared(entries, args, size)
 

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 #: From this share of the limit on, memory is what limits a loop.
 MEMORY_BOUND = 0.6
 
+#: A row that takes so many times as long as another one of its table is not bound by memory.
+BEATEN = 1.25
+
 #: Seconds below which a call is mostly its own cost, if the limit explains less than a tenth of it.
 CALL = 5e-6
 
@@ -99,7 +102,9 @@ def judge_rows(
     contradicts the function itself.  ``doubt`` is that of `compare_rounds`.
     """
     pairs = zip(prepared.entries, timings, strict=True)
-    rows = tuple(_make_row(request, entry, timing, prepared) for entry, timing in pairs)
+    # What another row does in less time is not what memory allows.
+    fastest = min(t.seconds / (e.measured or 1) for e, t in zip(prepared.entries, timings, strict=True))
+    rows = tuple(_make_row(request, entry, timing, prepared, fastest=fastest) for entry, timing in pairs)
     if max(row.seconds for row in rows) < prepared.least_seconds:
         rows = tuple(replace(row, elements=0, measured=0) for row in rows)
     if baseline:
@@ -125,13 +130,14 @@ def judge_rows(
     return tuple(judged)
 
 
-def _make_row(request: Request, entry: TimedCall, timing: Timing, prepared: Prepared) -> Row:
-    """A row without a speed-up."""
+def _make_row(request: Request, entry: TimedCall, timing: Timing, prepared: Prepared, *, fastest: float) -> Row:
+    """A row without a speed-up; ``fastest`` is the least time of an element in the table."""
     share, words = None, ""
     if request.limit and entry.nbytes and timing.seconds and (entry.agreement is None or entry.agreement.ok):
         share = entry.nbytes / timing.seconds / request.limit.bytes_per_second(entry.nbytes)
         code, place = _cell_function(entry.call.function)
-        words = judge(share, timing.seconds, code)
+        beaten = timing.seconds > BEATEN * fastest * (entry.measured or 1)
+        words = judge(share, timing.seconds, code, beaten=beaten)
         if code and words.startswith("compute-bound") and (loop := request.find_loop(entry.call.function)):
             words = describe_loop(words, loop, place)
     return Row(
@@ -196,7 +202,7 @@ def _cell_function(function: object) -> tuple[CellFunction | None, CellPlace]:
     return (origin.cell_function, current_place(origin.object_code)) if origin else (None, CellPlace())
 
 
-def judge(share: float, seconds: float, code: CellFunction | None = None) -> str:
+def judge(share: float, seconds: float, code: CellFunction | None = None, *, beaten: bool = False) -> str:
     """One phrase on what limits a call that moved a ``share`` of the machine's bandwidth; ``""`` if nothing is known.
 
     Parameters
@@ -206,10 +212,12 @@ def judge(share: float, seconds: float, code: CellFunction | None = None) -> str
         Of the call.
     code : CellFunction
         The function, if it is ours; others may move more than their arguments and results.
+    beaten : bool
+        Another row of the table computes the same in clearly less time, so memory is not what limits this one.
     """
     if share > IMPOSSIBLE:
         return "faster than memory allows: it returns a view, or does not compute each element in each call"
-    if share >= MEMORY_BOUND:
+    if share >= MEMORY_BOUND and not beaten:
         return f"memory-bound, {percent(min(1.0, share))} of memory bandwidth"
     if seconds < CALL and share < 0.1:
         return "mostly the cost of a call"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from support import compile_in
 from ufunc_magic.cells import Plain, plan_operands, ufunc_comment as annotation
 from ufunc_magic.languages.c import parse
 from ufunc_magic.model import MAX_OPERANDS, CellPlace, Operand, Signature, SignatureError, make_options
@@ -591,3 +593,8 @@ def test_memory_that_a_function_gives_back_is_no_element() -> None:
     )
     assert [s.name for s in signatures] == ["twice"]
     assert {p.function.name for p in plains} == {"s_free", "n_free"}
+
+
+def test_a_c_cell_is_told_nothing_of_overloads(shared_cache_folder: Path) -> None:
+    source = "T dot(T a, T b) { return a * b; }"
+    assert not any("ambiguous" in note for note in compile_in(shared_cache_folder, source, types="f4,f8").notes)

@@ -374,6 +374,7 @@ def _describe(planned: CellBuild, plan: cells.UnitPlan, compiled: _Compiled) -> 
         reading.unit,
         without=refused,
         remedy=None if options.wrap else ", or --types",
+        ranked=options.cplus,
     )
     records = codegen.read_records(compiled.code, translation)
     functions = [replace(f, records=records.get(f.name, ())) for f in functions]
