@@ -1,4 +1,4 @@
-"""Calls of two and more floats, which go past NumPy's arrays, give what NumPy gives."""
+"""Calls of floats, which go past NumPy's arrays, give what NumPy gives."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ float narrow(float a, float b) { return a * b; }
 int whole(int a, int b) { return a + b; }
 double mixed(double a, int b) { return a * b; }
 void both(double a, double b, double *s, double *d) { *s = a + b; *d = a - b; }
+double negative(double a) { return -a; }
+double root(double a) { return sqrt(a); }
 double five(double a, double b, double c, double d, double e) { return a + b + c + d + e; }
 double null(double a, double b) { if (a > 3) *(volatile double *)0 = b; return a; }
 """
@@ -66,6 +68,10 @@ def test_numbers_give_what_arrays_give(c: Build, name: str, arguments: tuple[Any
 def test_the_other_numbers_of_inputs(c: Build) -> None:
     assert (c.madd(2.0, 3.0, 1.0), c.five(1.0, 2.0, 3.0, 4.0, 5.0)) == (7.0, 15.0)
     assert type(c.madd(2.0, 3.0, 1.0)) is np.float64
+    for number in (2.5, np.float64(2.5), 2, True, np.float32(2.5), [2.5], np.array(2.5)):
+        assert repr(c.negative(number)) == repr(c.negative(number, where=True))
+    with pytest.warns(RuntimeWarning, match="invalid value encountered in root"):
+        assert np.isnan(c.root(-1.0))
     assert pickle.loads(pickle.dumps(c.mul))(2.0, 4.0) == 8.0
     with pytest.raises(TypeError, match="positional argument"):
         c.mul(2.0)

@@ -172,7 +172,7 @@ def note_calls(ufunc: np.ufunc, library: Any) -> None:
         elif fields:
             fields.vectorcall = library.symbol("__ufm_vectorcall")
             doubles = "d" * ufunc.nin + "->d"
-            if 2 <= ufunc.nin <= _MOST_NUMBERS and ufunc.signature is None and doubles in ufunc.types:
+            if 1 <= ufunc.nin <= _MOST_NUMBERS and ufunc.signature is None and doubles in ufunc.types:
                 fields.reserved1 = 1 + ufunc.types.index(doubles)
 
 

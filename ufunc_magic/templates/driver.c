@@ -1341,7 +1341,7 @@ void __ufm_elementwise(const __ufm_plan *plan, char **args, const ptrdiff_t *dim
     restore(&before, halt ? 0 : real);
 }
 
-/* A call of two or more Python floats, of which NumPy makes arrays first, at five times the price of the loop.  The
+/* A call of Python floats, of which NumPy makes arrays first, at five times the price of the loop.  The
    result is NumPy's float64, and NumPy judges the flags. */
 typedef struct { /* PyUFuncObject, behind the object's head; `fast` is its field that NumPy no longer uses */
     int nin, nout, nargs, identity;
