@@ -445,7 +445,7 @@ def verify(
     language : str
         A key of the table of languages, ``"c"``, or the name of a dialect, ``"c++"``.
     names : mapping
-        Names for ``ref`` and ``data``, besides ``np`` and ``math``.
+        Names that ``ref`` and ``data`` use.  ``np`` and ``math`` are known.
     name : str
         What messages call the source.
     **options

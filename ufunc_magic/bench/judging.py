@@ -157,7 +157,7 @@ def _make_row(request: Request, entry: TimedCall, timing: Timing, prepared: Prep
 
 
 def _scale_of(row: Row) -> float:
-    """The factor from what was timed to what the row stands for."""
+    """How many times as many elements a row has as were timed."""
     return row.elements / row.measured if row.measured else 1.0
 
 

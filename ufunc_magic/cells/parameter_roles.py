@@ -262,7 +262,7 @@ def annotated(
             _refuse(function, note, fault, "Compute it of dimensions of inputs and of integer parameters.")
     sizes: Mapping[int, str] = {index: name for name, index in integers.items() if name in note.dims}
     counts = len(inputs), len(outputs) - returned
-    # A size that no input has may be an operand, a number.  What is nearer to what the body does comes first.
+    # A size that no input has may be an operand of its own, a number.  The reading that fits the body comes first.
     numbers = {index: name for index, name in sizes.items() if name in own}
     readings = [(_find_roles(function, note, each, counts=counts), each) for each in (sizes, numbers)]
     faults: list[SignatureError] = []

@@ -101,7 +101,7 @@ def type_text(k: int, instance: Instance) -> str:
         for value in (*inputs, *outputs):
             members += f"typedef {value.operand.type} o{value.n}; " if value.operand.type != "auto" else ""
         lines.append(f"{inside}struct __ufm_s{k} {{ {members}}};{end}")
-    # What is deduced comes last: its call has all the others.
+    # Deduced types come last: the call that deduces them uses all the others.
     for value in sorted((*inputs, *outputs), key=lambda value: value.operand.type == "auto"):
         spelled = value.operand.type
         if spelled == "auto":

@@ -68,7 +68,7 @@ def source_suffix(name: str) -> str:
     return dict(entry.dialects).get(name, entry.suffix)
 
 
-#: Suffixes that people use besides those of the table.
+#: Suffixes that people also use, and the table's suffix for the same language.
 _OTHER_SUFFIXES = {".cc": ".cpp", ".cxx": ".cpp", ".hpp": ".cpp", ".h": ".c", ".py": ".pyx"}
 
 

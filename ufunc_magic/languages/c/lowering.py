@@ -317,7 +317,7 @@ class FileScope:
                 t = CType("a", of=t.of, length=t.length)
             if self.cplus and (container := self.declared.container(self.declared.without_typedefs(one))):
                 t, reference = self.types.of_container(container), False
-                # What is passed by value may be changed.
+                # A function may change a container that it gets by value.
                 const = container.const and (container.reference or container.container in VIEWS)
             symbol = Symbol(one.name, t, "parameter", reference=reference, const=const, at=lowerer.at(at))
             symbols.append(symbol)
