@@ -45,6 +45,12 @@ double dot(const double *a, const double *b, int n) {
         ("double f(double x) { return *(int *)0; } double g(double x) { return x; }", {}, "crashes"),
         ("double f(double x) { return *(int *)0; } double g(double x) { return x; }", {"functions": ["g"]}, "right"),
         ("#include <stdio.h>\nint hello(void) { return 1; }", {}, "wrong"),
+        ("double SIGMA(double x) { return x; }", {"data": "1.0, 2.0"}, "wrong"),  # not timed, and no signal
+        (
+            "#include <assert.h>\ndouble f(double x) { assert(x < 1e6); return x; }",
+            {"data": "np.arange(2e6)"},
+            "crashes",
+        ),
     ],
 )
 def test_a_verdict_has_one_status(source: str, keywords: dict[str, str], status: str) -> None:

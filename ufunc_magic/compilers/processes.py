@@ -315,8 +315,8 @@ def run_and_show(program: str, words: Sequence[str], *, show: Callable[[str], ob
             os.close(ours)
 
 
-#: The beginning of a program that must not outlive the process ``parent``.  The parent's end closes the pipe.  Linux sends
-#: a signal too, because the program may close descriptors that it does not know.
+#: The beginning of a program that must not outlive the process ``parent``.  The parent's end closes the pipe.  Linux
+#: sends a signal too, because the program may close descriptors that it does not know.
 _END_WITH_PARENT = """\
 import ctypes, os, signal, sys, threading
 

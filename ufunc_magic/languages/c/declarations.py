@@ -497,7 +497,7 @@ class DeclaredTypes:
         )
 
     def _template(self, spelled: str) -> tuple[str, tuple[str, ...]]:
-        """A class template of the standard library and its arguments, behind any typedefs."""
+        """A class template of the standard library and its arguments, also through typedefs."""
         for _ in range(32):
             target = self.typedefs.get(spelled)
             if target is None or target.marks or target.base == spelled:
