@@ -35,8 +35,8 @@ REMEDY = "Fix it, or skip the trial with --no-guard (guard=False)"
 _MOST_LINES = 10
 #: Elements of an array at NULL are no further from 0; programs, libraries and heaps are.
 _FROM_NULL = 1 << 44
-#: MiB that code has taken: at the limit of a trial, and while it takes more and more without an end.
-_ALL_MEMORY, _MUCH_MEMORY = 960, 300
+#: MiB that code has taken: at the limit of a trial, which refuses 128 MiB more, and while it goes on without an end.
+_ALL_MEMORY, _MUCH_MEMORY = 896, 300
 #: A stray access within so many bytes of an operand is described by that operand.
 _NEAR = 1 << 16
 
