@@ -55,10 +55,10 @@ def measure(name: str, cell: str, rounds: int) -> dict[str, object]:
     """Medians in milliseconds of interleaved rounds."""
     compiler = nvrtc.find()
     assert compiler is not None
-    provided = headers.provided() if headers.prelude(cell) else {}
+    provided = headers.list_provided() if headers.write_prelude(cell) else {}
     # NVRTC alone knows no <math.h>: it is given ours, in the text's place.
-    text = f'{nvrtc.prelude(cell)}#line 1 "In[3]"\n{cell}'
-    folders = headers.folders(compiler) if headers.includes(cell) else []
+    text = f'{nvrtc.write_prelude(cell)}#line 1 "In[3]"\n{cell}'
+    folders = headers.list_folders(compiler) if headers.may_include(cell) else []
     ours = program._list_options(cell, "ptx", "compute_75", (), compiler)
     ways: dict[str, Callable[[], object]] = {
         "ours": lambda: nvrtc.compile(cell, name="In[3]"),
@@ -81,8 +81,8 @@ def lto(rounds: int) -> dict[str, float]:
     for k in range(rounds):
         source = CELLS["mul"] + f"// {k}"
         cell = ObjectCode(b"", Target("elf", "linux", "x86_64"), (code,), source=source, name="In[3]")
-        made.append(seconds(lambda cell=cell: nvrtc.ltoir(cell)))
-        found.append(seconds(lambda cell=cell: nvrtc.ltoir(cell)))
+        made.append(seconds(lambda cell=cell: nvrtc.make_ltoir(cell)))
+        found.append(seconds(lambda cell=cell: nvrtc.make_ltoir(cell)))
     return {"made": round(1e3 * statistics.median(made), 2), "from the cache": round(1e3 * statistics.median(found), 3)}
 
 

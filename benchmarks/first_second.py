@@ -346,11 +346,11 @@ CellBuild.ahead = property(lambda self: ahead(replace(self, this_cpu=True)))
 """
 _NO_PARTS = """
 from ufunc_magic.cells.cell_settings import CellBuild
-CellBuild.compiled_in_parts = lambda *_: None
+CellBuild.compile_in_parts = lambda *_: None
 """
 _NO_HEADERS = """
 from ufunc_magic.languages.cython import python_headers
-python_headers.flags = lambda *_, **__: ()
+python_headers.choose_header_flags = lambda *_, **__: ()
 """
 SHORTCUTS = {
     "waiting compilers": Shortcut(_NO_WAITING, {"C formula": 24, "C++ formula": 12, "C++ containers": 12}),

@@ -82,7 +82,7 @@ def elementwise(name: str) -> Any:
     inputs = [f"{kinds[letter]} in{n}" for n, letter in enumerate(letters)]
     operation = f"out = {name}({', '.join(f'in{n}' for n in range(len(letters)))})"
     preamble = CELL.replace("__device__", "static __device__")
-    return device.cupy().ElementwiseKernel(
+    return device.import_cupy().ElementwiseKernel(
         ", ".join(inputs), f"{kinds[letters[0]]} out", operation, f"{name}_by_cupy", preamble=preamble
     )
 
@@ -101,7 +101,7 @@ def layouts(shape: tuple[int, int]) -> dict[str, Callable[[Any], Any]]:
 
 def contiguous(build: Any, by_hand: Any, most: int) -> list[dict[str, Any]]:
     """Each function on arrays without steps, of each size."""
-    module = device.cupy()
+    module = device.import_cupy()
     rows = []
     for name, (letters, (low, high)) in FUNCTIONS.items():
         ours, theirs, plain = build[name], elementwise(name), by_hand.get_function(f"{name}_kernel")
@@ -130,7 +130,7 @@ def contiguous(build: Any, by_hand: Any, most: int) -> list[dict[str, Any]]:
 
 def strided(build: Any, most: int) -> list[dict[str, Any]]:
     """A product of arrays with steps."""
-    module = device.cupy()
+    module = device.import_cupy()
     side = int(min(most, 25_000_000) ** 0.5) // 4 * 4
     shape, mul, theirs = (side, side), build["mul"], elementwise("mul")
     rows: list[dict[str, Any]] = []
@@ -148,7 +148,7 @@ def strided(build: Any, most: int) -> list[dict[str, Any]]:
 
 def sums(build: Any, most: int) -> list[dict[str, Any]]:
     """Reductions along each axis."""
-    module, add = device.cupy(), build["add"]
+    module, add = device.import_cupy(), build["add"]
     side = int(min(most, 100_000_000) ** 0.5)
     rows: list[dict[str, Any]] = []
     for shape, axis in (((side * side,), 0), ((side, side), 0), ((side, side), 1), ((side * side // 8, 8), 1)):
@@ -165,7 +165,7 @@ def sums(build: Any, most: int) -> list[dict[str, Any]]:
 
 def calls_on_the_host(build: Any, by_hand: Any) -> Timed:
     """Microseconds that a call on 100 elements takes of this process."""
-    module = device.cupy()
+    module = device.import_cupy()
     x, out = (module.ones(100, "f4") for _ in range(2))
     mul, theirs, plain = build["mul"], elementwise("mul"), by_hand.get_function("mul_kernel")
     calls: dict[str, Callable[[], Any]] = {
@@ -228,13 +228,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--elements", type=float, default=1e9)
     options = parser.parse_args()
-    if why := device.missing():
+    if why := device.explain_missing():
         raise SystemExit(f"this needs a GPU: {why}")
     most = int(options.elements)
     build = um.compile_cuda(CELL, device="gpu", name="gpu_kernels")
-    by_hand = device.cupy().RawModule(code=CELL + BY_HAND, options=("-std=c++17",))
+    by_hand = device.import_cupy().RawModule(code=CELL + BY_HAND, options=("-std=c++17",))
     result = {
-        "machine": device.versions() | {"host": describe()},
+        "machine": device.describe_versions() | {"host": describe()},
         "copy bytes per second": device.copy_bandwidth(),
         "elementwise": contiguous(build, by_hand, most) + strided(build, most),
         "sums": sums(build, most),

@@ -26,7 +26,7 @@ import numpy as np
 import ufunc_magic as um
 from ufunc_magic.bench import expectation
 from ufunc_magic.bench.samples import repeat_arrays, shuffle_arrays
-from ufunc_magic.forms import Watched, namespace
+from ufunc_magic.forms import Watched, make_namespace
 
 RESULT = Path(__file__).parent / "results" / "integer_loops.json"
 CELL = """
@@ -59,19 +59,19 @@ def main() -> None:
     functions = {}
     for code in build.report_data.functions:
         lists = expectation.to_lists(shuffle_arrays(inputs[code.name], LOOP))
-        names = namespace("timing")
+        names = make_namespace("timing")
         exec(code.python, names)
         everywhere = names[code.python_name]
         watched = Watched(code.marks, code.python_name)
-        expectation.loop_over(watched.function, lists)
+        expectation.call_on_elements(watched.function, lists)
         natural = watched.natural()
         pool = [array[:POOL] for array in inputs[code.name]]
         in_turn, at_random = repeat_arrays(pool, ELEMENTS), shuffle_arrays(pool, ELEMENTS)
         functions[code.name] = {
             **least(
                 {
-                    "C's rules everywhere": lambda f=everywhere, x=lists: expectation.loop_over(f, x),
-                    "as the inputs need": lambda f=natural.function, x=lists: expectation.loop_over(f, x),
+                    "C's rules everywhere": lambda f=everywhere, x=lists: expectation.call_on_elements(f, x),
+                    "as the inputs need": lambda f=natural.function, x=lists: expectation.call_on_elements(f, x),
                 },
                 LOOP,
             ),

@@ -47,7 +47,7 @@ def cells(count: int) -> dict[str, Any]:
     text = "double f(double x) {{ return x * {} + 1; }}\n".format
     build = um.compile_c(text(first), guard=False)
     whole = build.object_code  # the portable one, which stands under the key itself
-    cache = store.default()
+    cache = store.open_default()
     entry = cache.get(LANGUAGE.key(text(first), options=options))
     assert entry is not None
     pattern = struct.pack("<d", first)

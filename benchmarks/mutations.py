@@ -186,7 +186,7 @@ class Corpus:
             if not code.code or code.module:  # a module is imported once
                 continue
             record = registry_record(code)
-            entry = self.cache.publish(store.key([str(n)]), record=record, code=code.code)
+            entry = self.cache.publish(store.make_key([str(n)]), record=record, code=code.code)
             self.entries.append((entry, code.header, record.partition(b"\n")[2]))
 
 

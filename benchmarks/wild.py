@@ -40,7 +40,7 @@ import numpy as np  # noqa: E402
 import ufunc_magic as um  # noqa: E402
 from ufunc_magic.guard import call_in_copy  # noqa: E402
 from ufunc_magic.model import TYPES  # noqa: E402
-from ufunc_magic.runtime import operand_dtypes  # noqa: E402
+from ufunc_magic.runtime import find_operand_dtypes  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results" / "wild.json"
 DOCS = Path(__file__).parents[1] / "docs" / "reliability.md"
@@ -515,7 +515,7 @@ def compared(function: Any, code: Any, plain: Any) -> str | None:
     # Of several loops that of the function whose text is there.
     letters = ["".join(TYPES[n].char if n in TYPES else "V" for n in loop.types) for loop in code.loops]
     chosen = next((k for k, types in enumerate(letters) if kind in types), 0)
-    dtypes = operand_dtypes(code, chosen)
+    dtypes = find_operand_dtypes(code, chosen)
     c_types = [c_type(dtype) for dtype in dtypes]
     declared = [p for p in header[2].split(",") if p.strip() not in ("", "void")]
     names = [re.sub(r"\W", " ", p).split()[-1] for p in declared]

@@ -215,7 +215,7 @@ def test_damaged_object_code_is_refused_before_it_is_opened(payload: bytes, monk
         raise AssertionError("opened")
 
     monkeypatch.setattr(loader, "open_library", opened)
-    monkeypatch.setattr(loader, "in_memory", opened)
+    monkeypatch.setattr(loader, "open_in_memory", opened)
     for damaged in _damages(payload, random.Random(SEED)):
         if damaged != payload:
             with pytest.raises(um.TargetError):

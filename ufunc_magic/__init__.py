@@ -28,7 +28,7 @@ def __getattr__(name: str) -> object:
     if name == "cache":
         from . import store
 
-        return store.default()
+        return store.open_default()
     if name == "__version__":
         from importlib.metadata import version
 

@@ -12,7 +12,7 @@ from .model import Options, UfuncMagicError
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    line = _parser().parse_args(arguments)
+    line = _make_parser().parse_args(arguments)
     try:
         match line.command:
             case "demo":
@@ -31,14 +31,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case "inspect":
                 _inspect(line.file)
             case _:
-                _cache(clear=line.clear, prune=line.prune)
+                _run_cache(clear=line.clear, prune=line.prune)
     except UfuncMagicError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m ufunc_magic", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("demo", help="compile two C functions, check them against Python, print their table")
@@ -69,10 +69,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _verify(line: argparse.Namespace) -> int:
     from .api import verify
-    from .model import OptionError, language_of_suffix
+    from .model import OptionError, find_language_of_suffix
 
     suffix = Path(line.file).suffix
-    language = language_of_suffix(suffix)
+    language = find_language_of_suffix(suffix)
     if not language:
         raise OptionError(f"{line.file}: {suffix!r} is the suffix of no language.", remedy="Use .c, .cpp or .pyx.")
     sys.path.insert(0, "")
@@ -103,17 +103,17 @@ def _read(file: str, *, remedy: str) -> bytes:
 
 def _inspect(file: str) -> None:
     from .model import is_signed, unpack
-    from .render import contents
+    from .render import describe_contents
 
     data = _read(file, remedy="Name a file that contains the bytes from dumps().")
     object_code, entry = unpack(data)
-    print(contents(object_code, entry=entry, size=len(data), signed=is_signed(data)))
+    print(describe_contents(object_code, entry=entry, size=len(data), signed=is_signed(data)))
 
 
-def _cache(*, clear: bool, prune: str | None) -> None:
-    from .store import default, read_size
+def _run_cache(*, clear: bool, prune: str | None) -> None:
+    from .store import open_default, read_size
 
-    cache = default()
+    cache = open_default()
     if clear:
         cache.clear()
     elif prune is not None:

@@ -19,11 +19,11 @@ from .model import (
     SignatureError,
     TargetError,
     UfuncMagicError,
-    language_key,
+    find_language_key,
+    list_names,
     make_options,
-    names_for,
+    take_options,
     unpack,
-    with_options,
 )
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .runtime import Build
 
 
-@with_options(names_for("c"))
+@take_options(list_names("c"))
 def compile_c(source: str, **options: Unpack[OptionKeywords]) -> Build:
     """Compile C (or C++ with ``cplus=True``) and return its functions.
 
@@ -66,7 +66,7 @@ def compile_c(source: str, **options: Unpack[OptionKeywords]) -> Build:
     return build_source(source, language="c", keywords=options)
 
 
-@with_options(names_for("cython"))
+@take_options(list_names("cython"))
 def compile_cython(source: str, **options: Unpack[OptionKeywords]) -> Build:
     """Compile Cython and return its functions, classes and constants.
 
@@ -101,7 +101,7 @@ def compile_cython(source: str, **options: Unpack[OptionKeywords]) -> Build:
     return build_source(source, language="cython", keywords=options)
 
 
-@with_options(names_for("cuda"))
+@take_options(list_names("cuda"))
 def compile_cuda(source: str, **options: Unpack[OptionKeywords]) -> Build:
     """Compile CUDA C++ and return its functions.
 
@@ -135,7 +135,7 @@ def compile_cuda(source: str, **options: Unpack[OptionKeywords]) -> Build:
     return build_source(source, language="cuda", keywords=options)
 
 
-@with_options(names_for("c"))
+@take_options(list_names("c"))
 def c_ufunc(source: str, **options: Unpack[OptionKeywords]) -> np.ufunc:
     """The one function of ``source`` as a ufunc.
 
@@ -179,7 +179,7 @@ def c_ufunc(source: str, **options: Unpack[OptionKeywords]) -> np.ufunc:
     return ufuncs[0]
 
 
-@with_options(name for name in names_for("c") if name not in ("wrap", "lib"))
+@take_options(name for name in list_names("c") if name not in ("wrap", "lib"))
 def wrap_header(
     header: str,
     *,
@@ -228,7 +228,7 @@ def doctor() -> Diagnosis:
     """Show the compilers and libraries of this machine, and the commands that install what is missing; printable."""
     from .compilers import diagnose
 
-    return diagnose(finding for key in LANGUAGES for finding in languages.language(key).findings())
+    return diagnose(finding for key in LANGUAGES for finding in languages.get_language(key).findings())
 
 
 def dtype_of(function: Any, operand: str | int | None = None) -> np.dtype[Any]:
@@ -256,7 +256,7 @@ def dtype_of(function: Any, operand: str | int | None = None) -> np.dtype[Any]:
     >>> cross = um.c_ufunc("typedef struct { double x, y, z; } vec; vec cross(vec a, vec b) { ... }")
     >>> a = np.zeros(1000, um.dtype_of(cross))
     """
-    origin = runtime.origin_of(function)
+    origin = runtime.find_origin(function)
     code = (
         next((c for c in origin.object_code.functions if c.name == origin.name and c.kind == "ufunc"), None)
         if origin
@@ -298,11 +298,11 @@ def dumps(function: Any, *, source: bool = True, key: bytes | str | None = None)
     >>> um.loads(data)(21.0)
     42.0
     """
-    origin = runtime.origin_of(function)
+    origin = runtime.find_origin(function)
     if origin is None and str(type(function).__module__).partition(".")[0] == "numba":
         function = from_numba(function)
     if origin is not None:
-        languages.language_of(origin.object_code).complete(origin.object_code)
+        languages.find_language(origin.object_code).complete(origin.object_code)
     return runtime.dumps(function, source=source, key=key)
 
 
@@ -335,11 +335,11 @@ def loads(data: bytes, *, key: bytes | str | None = None, rebuild: Literal["neve
         raise TypeError(f"loads() takes the bytes that dumps() returned, not {type(payload).__name__}")
     if rebuild == "never":
         return serialize.loads(data, key=key)
-    object_code, entry = unpack(bytes(data), key=runtime.secret(key))
+    object_code, entry = unpack(bytes(data), key=runtime.choose_secret(key))
     try:
-        return serialize.function_of(object_code, entry)
+        return serialize.load_function(object_code, entry)
     except TargetError as fault:
-        key_of_language = language_key(object_code.language)
+        key_of_language = find_language_key(object_code.language)
         if not object_code.source or not key_of_language:
             origin = f"comes from {object_code.language}" if object_code.source else "does not include its source"
             raise TargetError(
@@ -393,9 +393,9 @@ def save_module(
     pip install ./fastmath
     """
     from .interop.python_package import save
-    from .pipeline import build, files_of  # imports compilers
+    from .pipeline import build, list_files  # imports compilers
 
-    return save(functions, path, force=force, source_only=source_only, compile_again=build, files_of=files_of)
+    return save(functions, path, force=force, source_only=source_only, compile_again=build, files_of=list_files)
 
 
 def from_numba(function: Any) -> np.ufunc:
@@ -472,7 +472,7 @@ def verify(
     from . import pipeline  # imports compilers
     from .bench import Verdict, judge_report
 
-    key = language_key(language)
+    key = find_language_key(language)
     if not key:
         raise OptionError(f"language={language!r} is no language.", remedy=f"Use one of {', '.join(LANGUAGES)}.")
     dialect = {"cplus": True} if language == "c++" else {}

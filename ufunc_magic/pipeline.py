@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import runtime, shortcuts, store
 from .cells import Language
-from .languages import language as language_named, language_of
+from .languages import find_language, get_language as language_named
 from .model import (
     UNTRIED,
     CellCrashed,
@@ -28,13 +28,13 @@ from .model import (
     Options,
     ParseError,
     UfuncMagicError,
-    language_key,
-    line_mark,
+    add_contract,
+    find_language_key,
     make_options,
+    mark_line,
     own_views,
     refuse,
-    with_contract,
-    with_options,
+    take_options,
 )
 from .render import Progress
 from .runtime import Build
@@ -67,7 +67,7 @@ def _clean_source(source: str, *, language: Language, name: str) -> str:
     """
     source = source.removeprefix("\ufeff")
     if half := re.search("[\ud800-\udfff]", source):
-        line = line_mark(source.count("\n", 0, half.start()) + 1)
+        line = mark_line(source.count("\n", 0, half.start()) + 1)
         raise ParseError(
             f"{name}:{line}: {half[0]!r} is half of a surrogate pair.",
             remedy="Write the whole character, or an escape sequence.",
@@ -112,36 +112,36 @@ def build(
     chosen.prepare()
     source = _clean_source(source, language=chosen, name=name)
     seconds: dict[str, float] = {}
-    with _timed(seconds, "key"):
-        key = _key(chosen, source, options=options)
+    with _time_step(seconds, "key"):
+        key = _make_key(chosen, source, options=options)
     with runtime.lock_of(f"build {key}"):  # one of several threads with the same cell compiles
-        cache, place = store.default(), CellPlace(name, first_line)
-        if not options.force and (known := _usable(_remembered_build(key, place), options)):
-            return _without_untried(_place_build(replace(known, cached=True, seconds=seconds), place))
+        cache, place = store.open_default(), CellPlace(name, first_line)
+        if not options.force and (known := _keep_usable(_recall_build(key, place), options)):
+            return _drop_untried_notes(_place_build(replace(known, cached=True, seconds=seconds), place))
         # The first object is for CPUs like this one, and has a key of its own; the portable object has the cell's.
-        first, printed, replaces = _first_key(key), "", options.force
+        first, printed, replaces = _make_first_key(key), "", options.force
         cell: CompiledCell | None = None
         inputs: store.Inputs | None = None
-        with _timed(seconds, "load"):
+        with _time_step(seconds, "load"):
             if hit := None if options.force else cache.find(key) or cache.find(first):
                 entry, inputs = hit
-                cell, replaces = _usable(shortcuts.stored_cell(entry), options), True
+                cell, replaces = _keep_usable(shortcuts.read_stored_cell(entry), options), True
         if cell is None or not chosen.can_run(cell, options):
             del seconds["load"]  # it comes after compiling
-            with _timed(seconds, "compile"):
+            with _time_step(seconds, "compile"):
                 cell, inputs = _compile(chosen, source, options=options, name=name, first_line=first_line)
             if _is_guarded(options):
                 doing("trying out")
-                with _timed(seconds, "guard"):
+                with _time_step(seconds, "guard"):
                     cell, printed = _try_out(cell, chosen, source, options=options, name=name, names=names)
             # Last, because the trial may leave functions out.
-            cell = replace(cell, object_code=with_contract(cell.object_code))
+            cell = replace(cell, object_code=add_contract(cell.object_code))
             address = first if shortcuts.is_first(cell.object_code) else key
             code, record = cell.object_code.code, cell.to_record()
             entry = cache.publish_inputs(address, inputs, record=record, code=code, replace=replaces)
 
         doing("loading")
-        with _timed(seconds, "load"):
+        with _time_step(seconds, "load"):
             loaded = _load(cell, entry.library, place=place)
         if shortcuts.is_first(cell.object_code):
             loaded.loaded.complete = shortcuts.Portable(key, chosen.compile, cell, options)
@@ -154,10 +154,10 @@ def build(
             notes=(*loaded.notes, *[_SANDBOX_NOTE] * bool(loaded.loaded.sandbox)),
         )
         _remember_build(key, inputs, result)
-        return _without_untried(result)
+        return _drop_untried_notes(result)
 
 
-def _usable(known: Known | None, options: Options) -> Known | None:
+def _keep_usable(known: Known | None, options: Options) -> Known | None:
     """A known cell; None where it lacks functions that may work on the values of ``--data``."""
     return None if known is None or (options.data and known.report_data.refused) else known
 
@@ -165,7 +165,7 @@ def _usable(known: Known | None, options: Options) -> Known | None:
 def _is_guarded(options: Options) -> bool:
     from . import guard  # only new cells need it
 
-    return options.guard and guard.available()
+    return options.guard and guard.is_available()
 
 
 def _compile(
@@ -174,24 +174,24 @@ def _compile(
     """Compile a new cell, and describe the files that the compiler read."""
     from . import guard
 
-    with store.default().scratch() as folder:
-        since = store.creation_time(folder)
+    with store.open_default().scratch() as folder:
+        since = store.find_creation_time(folder)
         if _is_guarded(options):
             guard.begin()
-        compile_first = language.compile if shortcuts.is_plain() else language.first_compiler()
+        compile_first = language.compile if shortcuts.is_plain() else language.find_first_compiler()
         cell = compile_first(source, options=options, name=name, folder=folder)
-        inputs = store.stamp(cell.files_read, since=since)
+        inputs = store.stamp_files(cell.files_read, since=since)
     object_code = replace(cell.object_code, options=options.changed(), first_line=first_line)
     cell = replace(cell, object_code=object_code)
-    return cell if _is_guarded(options) else cell.noted(guard.untried(options)), inputs
+    return cell if _is_guarded(options) else cell.add_notes(guard.write_untried_note(options)), inputs
 
 
-def _remembered_build(key: str, place: CellPlace) -> Build | None:
+def _recall_build(key: str, place: CellPlace) -> Build | None:
     """The build of this process for ``key``, if its files are unchanged; opened again where its cell has variables."""
     inputs, result = BUILDS.get(key, (None, None))
     if inputs is None or result is None or not inputs.hold():
         return None
-    if _keeps_state(result):
+    if _may_keep_state(result):
         result = _open_again(result, place)
         BUILDS[key] = inputs, result
     return result
@@ -206,7 +206,7 @@ def _remember_build(key: str, inputs: store.Inputs | None, result: Build) -> Non
         BUILDS[key] = inputs, result
 
 
-def _keeps_state(build: Build) -> bool:
+def _may_keep_state(build: Build) -> bool:
     """Whether calls may have changed variables of the cell; a Cython module keeps its own, as with ``%%cython``.
 
     Variables on a device have a life of their own.
@@ -223,17 +223,17 @@ def _open_again(build: Build, place: CellPlace) -> Build:
     return replace(build, loaded=again.loaded)
 
 
-def _key(language: Language, source: str, *, options: Options) -> str:
+def _make_key(language: Language, source: str, *, options: Options) -> str:
     """The cell's key; results of shortcuts are cached apart from those of the plain road."""
     key = language.key(source, options=options)
-    return store.key([key, "plain"]) if shortcuts.is_plain() else key
+    return store.make_key([key, "plain"]) if shortcuts.is_plain() else key
 
 
-def _first_key(key: str) -> str:
-    return store.key([key, "this CPU", *runtime.cpu_features()])
+def _make_first_key(key: str) -> str:
+    return store.make_key([key, "this CPU", *runtime.cpu_features()])
 
 
-def files_of(source: str, *, language: str, options: Options, name: str) -> tuple[str, ...] | None:
+def list_files(source: str, *, language: str, options: Options, name: str) -> tuple[str, ...] | None:
     """The user's files that a cell is compiled with, from the cache's record, or from compiling it now.
 
     Returns
@@ -246,12 +246,12 @@ def files_of(source: str, *, language: str, options: Options, name: str) -> tupl
     UfuncMagicError
         As `build`.
     """
-    chosen, cache = language_named(language), store.default()
-    key = _key(chosen, _clean_source(source, language=chosen, name=name), options=options)
-    hit = cache.find(key) or cache.find(_first_key(key))
+    chosen, cache = language_named(language), store.open_default()
+    key = _make_key(chosen, _clean_source(source, language=chosen, name=name), options=options)
+    hit = cache.find(key) or cache.find(_make_first_key(key))
     if hit is None:
         build(source, language=language, options=options, name=name)
-        hit = cache.find(key) or cache.find(_first_key(key))
+        hit = cache.find(key) or cache.find(_make_first_key(key))
     return hit[1].paths if hit else None
 
 
@@ -268,7 +268,7 @@ def _try_out(
     from . import guard
 
     def again(more: Sequence[str]) -> CompiledCell:
-        with store.default().scratch() as folder:
+        with store.open_default().scratch() as folder:
             return _compile_with(language, source, options=options, more=more, name=name, folder=folder)
 
     data = None
@@ -309,16 +309,16 @@ def run_main(source: str, *, language: str, options: Options, name: str, show: C
         If the cell has no ``main()``, or cannot be emulated.
     """
     chosen = language_named(language)
-    cache = store.default()
-    key = store.key([chosen.key(source, options=options), "main"])
+    cache = store.open_default()
+    key = store.make_key([chosen.key(source, options=options), "main"])
     hit = None if options.force else cache.find(key)
     if hit:
         entry, _ = hit
     else:
         with cache.scratch() as folder:
-            since = store.creation_time(folder)
+            since = store.find_creation_time(folder)
             library, read = chosen.compile_program(source, options=options, name=name, folder=folder)
-            inputs, code = store.stamp(read, since=since), library.read_bytes()
+            inputs, code = store.stamp_files(read, since=since), library.read_bytes()
             entry = cache.publish_inputs(key, inputs, record=b"", code=code, replace=options.force)
     status = chosen.run_program(entry.library, shlex.split(options.run_main), show=show)
     if status < 0:
@@ -345,14 +345,14 @@ def _place_build(built: Build, place: CellPlace) -> Build:
     )
 
 
-def _without_untried(built: Build) -> Build:
+def _drop_untried_notes(built: Build) -> Build:
     """A build from the cache without the notes on what was bound untried when it was compiled."""
     notes = [note for note in built.notes if not note.startswith(UNTRIED)]
     return replace(built, notes=tuple(notes)) if built.cached and len(notes) < len(built.notes) else built
 
 
 @contextlib.contextmanager
-def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
+def _time_step(seconds: dict[str, float], step: str) -> Iterator[None]:
     """Add the time that the block takes to ``step``."""
     start = time.perf_counter()
     yield
@@ -370,7 +370,7 @@ def _compile_with(
 class CompiledBuild(Build):
     """A Build that was compiled in this process, or found in the cache by its source: it can be verified and timed."""
 
-    @with_options(REPORT_OPTIONS)
+    @take_options(REPORT_OPTIONS)
     def report(self, **options: Unpack[OptionKeywords]) -> Any:  # type: ignore[override]
         """Verify and time the functions: what a cell shows, as a value.
 
@@ -421,7 +421,7 @@ def _compile_cython(source: str) -> Build:
 def _compile_fast(object_code: ObjectCode) -> Build:
     """The same cell with ``--fast-math``."""
     keywords = {**object_code.options, "fast_math": True, "strict": False, "guard": False}
-    return build_source(object_code.source, language=language_key(object_code.language), keywords=keywords)
+    return build_source(object_code.source, language=find_language_key(object_code.language), keywords=keywords)
 
 
 def report(
@@ -462,10 +462,10 @@ def report(
 
     notes, busy = list[str](), ""
     object_code, annotation = built.loaded.object_code, built.report_data.annotated
-    language, cell = language_of(object_code), CompiledCell(object_code, built.report_data)
+    language, cell = find_language(object_code), CompiledCell(object_code, built.report_data)
     loops = bench.LoopReports(
         cell,
-        partial(_compiler_texts, object_code),
+        partial(_compile_for_texts, object_code),
         compile_fast=None if options.fast_math else partial(_compile_fast, object_code),
         readable=_can_be_shown(object_code),
     )
@@ -478,7 +478,7 @@ def report(
     )
     with (
         Comfort("the rest of the report", notes, passing=UfuncMagicError),
-        line or progress(None) as shown,
+        line or make_progress(None) as shown,
     ):
         result = bench.report(
             built,
@@ -491,8 +491,8 @@ def report(
             stored=announced is not None,
         )
     with Comfort("what the session is told once", notes):
-        busy = result.pressure if result.pressure and _new_notices(["busy machine"], announced) else ""
-        notes += _new_notices(language.notices(object_code), announced)
+        busy = result.pressure if result.pressure and _take_new_notices(["busy machine"], announced) else ""
+        notes += _take_new_notices(language.list_notices(object_code), announced)
     notes += language.notes(object_code, options)
     names, views = list(filter(None, options.show.split(","))), tuple[Any, ...]()
     if options.annotate and not language.annotates:
@@ -502,11 +502,11 @@ def report(
             views = (language.annotated(annotation, built.place),)
     if names:
         with Comfort(f"what --show={','.join(names)} shows", notes, passing=UfuncMagicError):
-            views += _views(built, names, loops.read_texts)
+            views += _make_views(built, names, loops.read_texts)
     return replace(result, views=views, notes=(*result.notes, *notes), pressure=busy)
 
 
-def _new_notices(notices: Sequence[str], announced: set[str] | None) -> list[str]:
+def _take_new_notices(notices: Sequence[str], announced: set[str] | None) -> list[str]:
     """The notices that are not ``announced`` yet, which they are then."""
     new = [notice for notice in notices if notice not in (announced or ())]
     if announced is not None:
@@ -514,17 +514,17 @@ def _new_notices(notices: Sequence[str], announced: set[str] | None) -> list[str
     return new
 
 
-def progress(display: Callable[..., Any] | None) -> Progress:
+def make_progress(display: Callable[..., Any] | None) -> Progress:
     """A progress line that is shown with IPython's ``display``."""
     return Progress(display, time.perf_counter)
 
 
-def _views(built: Build, names: Sequence[str], read_texts: Callable[[], CompilerTexts]) -> tuple[View, ...]:
+def _make_views(built: Build, names: Sequence[str], read_texts: Callable[[], CompilerTexts]) -> tuple[View, ...]:
     """The views that ``--show`` asks for, from one further compilation."""
     from . import render
 
     code = built.loaded.object_code
-    language = language_of(code)
+    language = find_language(code)
     known = own_views(code.language)
     texts_of_it = [language.view(name, code) for name in names if name in known]
     own = [render.View(built.place.name, text.title, text.parts) for text in texts_of_it]
@@ -533,30 +533,30 @@ def _views(built: Build, names: Sequence[str], read_texts: Callable[[], Compiler
         return tuple(own)
     language.check_views(code)
     cell = CompiledCell(code, built.report_data)
-    return (*render.views(cell, names, read_texts(), place=built.place), *own)  # type: ignore[arg-type]
+    return (*render.make_source_views(cell, names, read_texts(), place=built.place), *own)  # type: ignore[arg-type]
 
 
 def _can_be_shown(code: ObjectCode) -> bool:
     """Whether the compiler's further outputs show the loops that run."""
     try:
-        language_of(code).check_views(code)
+        find_language(code).check_views(code)
     except OptionError:
         return False
     return True
 
 
-def _compiler_texts(code: ObjectCode, loops: Collection[int] | None) -> CompilerTexts:
+def _compile_for_texts(code: ObjectCode, loops: Collection[int] | None) -> CompilerTexts:
     """Compile the cell once more, with these of its loops or all, for the compiler's further outputs."""
     from . import codegen, compilers
 
-    language, options = language_of(code), make_options(code.options)
+    language, options = find_language(code), make_options(code.options)
     shown = () if loops is None else (codegen.show_only(loops),)
-    with store.default().scratch() as folder:
+    with store.open_default().scratch() as folder:
 
         def again(more: Sequence[str]) -> CompiledCell:
             # Under the name that its lines contain, and for the same CPUs.
-            compile_cell = language.first_compiler() if shortcuts.is_first(code) else language.compile
+            compile_cell = language.find_first_compiler() if shortcuts.is_first(code) else language.compile
             arguments = replace(options, compile_args=(*options.compile_args, *shown, *more))
             return compile_cell(code.source, options=arguments, name=code.name, folder=folder)
 
-        return compilers.texts_of(folder, cplus=code.language == "c++", compile_again=again)
+        return compilers.read_compiler_texts(folder, cplus=code.language == "c++", compile_again=again)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .runtime import (
-    function_of as function_of,
     load as load,
+    load_function as load_function,
     loads as loads,
     realize as realize,
     rebuild as _after,  # noqa: F401 - its name in pickles

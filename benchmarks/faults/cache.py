@@ -39,13 +39,13 @@ import ufunc_magic as um
 from ufunc_magic import pipeline
 from ufunc_magic.cells import frontend
 from ufunc_magic.languages.c import c_unit as _unit  # noqa: F401 - once for all children
-from ufunc_magic.store.cache import Cache, CacheWarning, key
+from ufunc_magic.store.cache import Cache, CacheWarning, make_key
 
 NIGHTLY = os.environ.get("UFM_NIGHTLY") == "1"
 SHOW = os.environ.get("UFM_SHOW", "").split()
 CELL = "double f(double x) { return 3 * x + 1; }"
 CODE = b"\x7fELF" + bytes(range(256)) * 100
-K = key(["a cell"])
+K = make_key(["a cell"])
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def rubbish(root: Path, *, aged: bool = True) -> list[str]:
                 os.utime(path, (past, past))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            Cache(root).publish(key(["later"]), record=b"", code=b"later")
+            Cache(root).publish(make_key(["later"]), record=b"", code=b"later")
     return [str(p) for p in [*root.glob("scratch/*"), *root.rglob(".*")]]
 
 
@@ -539,7 +539,7 @@ def clocks(folder: Path) -> Came:
             came = _with_cache(root, builds)
             store = Cache(root, limit=200_000)
             for k in range(20):
-                store.publish(key([str(k)]), record=b"", code=bytes([k]) * 30_000)
+                store.publish(make_key([str(k)]), record=b"", code=bytes([k]) * 30_000)
             store.prune(100_000)
             return came if store.size() <= 100_000 else f"{store.size()} bytes are left"
 
@@ -553,7 +553,7 @@ def versions(folder: Path) -> Came:
     """two versions of the package share a folder, one of them with another format"""
     tally = Tally(_named(versions))
     root = _prepared(folder)
-    theirs = root / "keys" / key(["theirs"])
+    theirs = root / "keys" / make_key(["theirs"])
     theirs.write_bytes(b"ufunc_magic 3 whatever that version writes\n")
     known = sorted(root.rglob("*.so"))
 

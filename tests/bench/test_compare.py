@@ -25,7 +25,7 @@ from ufunc_magic.bench.machine import Limits
 from ufunc_magic.bench.request import Budget, Forms, Operands, Request, Threads
 from ufunc_magic.bench.rounds import Call, Pace, Timing, count_affordable, measure
 from ufunc_magic.bench.samples import Trials, round_down, sample_inputs
-from ufunc_magic.forms import Watched, at_random, namespace
+from ufunc_magic.forms import Watched, make_namespace, round_at_random
 from ufunc_magic.model import ComparisonError, OperandUse, OptionError
 from ufunc_magic.render import Comparison
 
@@ -637,7 +637,7 @@ def test_a_cancellation_that_no_input_moves_is_explained_by_other_roundings(wron
     b, c = rng.uniform(10, 100, 10_000), rng.uniform(-1, 1, 10_000)
 
     def form(kind: Any) -> Callable[..., Any]:
-        names = namespace(kind)
+        names = make_namespace(kind)
         exec(ROOT, names)
         return names["root"]  # type: ignore[return-value]
 
@@ -648,7 +648,7 @@ def test_a_cancellation_that_no_input_moves_is_explained_by_other_roundings(wron
     random = form("random")
     found = time_function(
         clock.working(ufunc, element=1e-7), name="root", types="dd->d", inputs=(b, c), edges=False, clock=clock,
-        python=clock.working(form("verify"), call=1e-6), random=at_random(random),
+        python=clock.working(form("verify"), call=1e-6), random=round_at_random(random),
     )  # fmt: skip
     assert found.ok == (not wrong)
 
@@ -658,7 +658,7 @@ def test_an_edge_where_roundings_leave_the_domain_is_explained(wrong: bool) -> N
     """The arc between a point and itself: the cosine may be 1, a little less, or more, which has no arc."""
     clock = FakeClock()
     text = "def arc(x, y):\n    return math.acos(math.sin(x)*math.sin(y) + math.cos(x)*math.cos(y))\n"
-    names = namespace("verify"), namespace("random")
+    names = make_namespace("verify"), make_namespace("random")
     for each in names:
         exec(text, each)
     verify, random = (each["arc"] for each in names)
@@ -671,7 +671,7 @@ def test_an_edge_where_roundings_leave_the_domain_is_explained(wrong: bool) -> N
     x, y = np.linspace(0, 1, 1000), np.linspace(1, 2, 1000)
     found = time_function(
         clock.working(ufunc, element=1e-7), name="arc", types="dd->d", clock=clock, inputs=(x, y),
-        python=clock.working(verify, call=1e-6), random=at_random(random),
+        python=clock.working(verify, call=1e-6), random=round_at_random(random),
     )  # fmt: skip
     assert found.ok == (not wrong)
 

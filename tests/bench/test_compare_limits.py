@@ -35,7 +35,7 @@ from ufunc_magic.bench.request import Arguments, Request
 from ufunc_magic.bench.rivals import load_forms, make_rivals, parse_rivals
 from ufunc_magic.bench.rounds import Call, Pace, TimedCall, Timing
 from ufunc_magic.bench.samples import convert_inputs
-from ufunc_magic.forms import cython_text, numexpr_text
+from ufunc_magic.forms import write_cython, write_numexpr
 from ufunc_magic.model import CellFunction, CellPlace, ComparisonError, ObjectCode, Options, ReportData, Target
 from ufunc_magic.render import Comparison, LoopReport, Row
 from ufunc_magic.runtime import Build, LoadedObject
@@ -107,8 +107,8 @@ def test_limits_that_a_row_contradicts_are_measured_again_and_the_highest_count(
 
 
 def test_what_can_be_moved_depends_on_how_much_is_touched() -> None:
-    assert [LIMITS.bytes_per_second(n) for n in (1, 1 << 15, 48 << 20, 1 << 40)] == [80e9, 80e9, 10e9, 10e9]
-    assert 10e9 < LIMITS.bytes_per_second(1 << 20) < 80e9
+    assert [LIMITS.find_bandwidth(n) for n in (1, 1 << 15, 48 << 20, 1 << 40)] == [80e9, 80e9, 10e9, 10e9]
+    assert 10e9 < LIMITS.find_bandwidth(1 << 20) < 80e9
 
 
 def test_limits_of_a_clock_that_jumps_are_finite_numbers() -> None:
@@ -317,7 +317,7 @@ def test_numba_computes_the_same_and_tells_what_compiling_cost() -> None:
 
 
 def test_numexpr_gets_one_expression() -> None:
-    text = numexpr_text(ast.parse(VECTOR), name="f")
+    text = write_numexpr(ast.parse(VECTOR), name="f")
     assert text == ("where(a < 0.5, 4 * a + exp(-a), a * a + 3.5)", ("a",))
     numexpr = pytest.importorskip("numexpr", reason="numexpr is not installed")
     assert numexpr.evaluate(text[0], {"a": np.array([2.0])}).tolist() == [7.5]
@@ -325,7 +325,7 @@ def test_numexpr_gets_one_expression() -> None:
 
 def test_a_function_called_twice_is_written_with_both_arguments() -> None:
     twice = "def sq(x):\n    return x * x\n\n\ndef f(a, b):\n    return sq(a) - sq(b)\n"
-    assert numexpr_text(ast.parse(twice), name="f") == ("a * a - b * b", ("a", "b"))
+    assert write_numexpr(ast.parse(twice), name="f") == ("a * a - b * b", ("a", "b"))
 
 
 @pytest.mark.parametrize(
@@ -333,11 +333,11 @@ def test_a_function_called_twice_is_written_with_both_arguments() -> None:
     ["np.hypot(a, 1.0)", "a[0]", "a % 2", "b", "1 < a < 2", "f(a)", "np.where(a < 1, a, out=a)", "(lambda: a)()"],
 )
 def test_what_numexpr_has_no_words_for_is_not_said(body: str) -> None:
-    assert numexpr_text(ast.parse(f"def f(a):\n    return {body}\n"), name="f") is None
+    assert write_numexpr(ast.parse(f"def f(a):\n    return {body}\n"), name="f") is None
 
 
 def test_cython_gets_types() -> None:
-    assert cython_text(ast.parse(PYTHON), name="f", letters="dd", nin=1) == (
+    assert write_cython(ast.parse(PYTHON), name="f", letters="dd", nin=1) == (
         "# cython: infer_types=True, cdivision=True\ncimport cython\nfrom libc.math cimport exp\ncdef double K = 3.5\n"
         "cdef double sq(double x) noexcept:\n    return x * x\n@cython.ufunc\ncdef double f(double a):\n"
         "    return 4 * a + exp(-a) if a < 0.5 else sq(a) + K\n"
@@ -353,7 +353,7 @@ def test_cython_gets_types() -> None:
     ],
 )
 def test_what_cython_would_not_say_the_same_way_is_not_said(letters: str, text: str) -> None:
-    assert cython_text(ast.parse(text), name="f", letters=letters, nin=1) is None
+    assert write_cython(ast.parse(text), name="f", letters=letters, nin=1) is None
 
 
 def test_cython_is_compiled_by_whoever_can() -> None:

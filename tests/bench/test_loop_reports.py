@@ -55,13 +55,13 @@ def _far_from_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The folders in which cells are compiled for their loops."""
     folders: list[object] = []
-    texts_of = compiler_texts.texts_of
+    texts_of = compiler_texts.read_compiler_texts
 
     def count(folder: object, **keywords: Any) -> object:
         folders.append(folder)
         return texts_of(folder, **keywords)
 
-    replace_name(monkeypatch, compiler_texts, "texts_of", count)
+    replace_name(monkeypatch, compiler_texts, "read_compiler_texts", count)
     return folders
 
 
@@ -113,7 +113,7 @@ def test_a_table_without_the_compiler_s_report_says_nothing_of_vectors(monkeypat
     def refuse(*arguments: object, **keywords: object) -> None:
         raise ToolchainError("no listing")
 
-    replace_name(monkeypatch, compiler_texts, "texts_of", refuse)
+    replace_name(monkeypatch, compiler_texts, "read_compiler_texts", refuse)
     report = um.compile_c(ROOT).report(time=0.1, size=20_000)
     assert _note(report) == "compute-bound"
     assert report.notes == ()

@@ -213,12 +213,12 @@ def test_marker_is_the_cells_own() -> None:
     ],
 )
 def test_types_option_is_read_narrow_to_wide(words: str, chars: str) -> None:
-    assert "".join(t.char for t in codegen.types_wanted(words)) == chars
+    assert "".join(t.char for t in codegen.choose_types(words)) == chars
 
 
 def test_unknown_type_is_named() -> None:
     with pytest.raises(SignatureError, match="'f3'"):
-        codegen.types_wanted("f8,f3")
+        codegen.choose_types("f8,f3")
 
 
 RESERVED = (
@@ -281,7 +281,7 @@ def test_generated_text_gives_no_warning(tmp_path: Path) -> None:
         "void g(const double v[3], double w[3]) { for (int i = 0; i < 3; i++) w[i] = 2 * v[i]; }\n"
         "int h(int a, int *b) { *b = 2 * a; return a; }\n"
     )
-    for text in (_translated(cell, simd=("exp",) if tool.kind == "gcc" else ()).text, codegen.driver()):
+    for text in (_translated(cell, simd=("exp",) if tool.kind == "gcc" else ()).text, codegen.write_driver()):
         command = [*tool.command, "-O1", "-Wall", "-Werror", "-c", "-x", "c", "-"]
         done = subprocess.run(
             [*command, "-o", str(tmp_path / "x.o")], input=text, text=True, capture_output=True, check=False
@@ -291,7 +291,7 @@ def test_generated_text_gives_no_warning(tmp_path: Path) -> None:
 
 @given(st.text(max_size=40))
 def test_c_string_stays_one_string(text: str) -> None:
-    quoted = codegen.c_string(text)
+    quoted = codegen.quote_c(text)
     inside = quoted[1:-1]
     assert quoted[0] == quoted[-1] == '"'
     assert "\n" not in inside

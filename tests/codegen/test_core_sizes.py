@@ -168,7 +168,7 @@ void every(const double *x, int n, double *y) { for (int i = 0; i < n; i += 2) y
     b = compile_in(shared_cache_folder, source)
     calls: dict[str, tuple[Any, ...]] = {"grid": (2, 0.5, 3), "window": (3,), "every": ([1.0, 2, 3],)}
     for form in b.report_data.functions:
-        names = forms.namespace("verify")
+        names = forms.make_namespace("verify")
         exec(form.checked, names)
         assert names[form.python_name](*calls[form.name]) == b[form.name](*calls[form.name]).tolist()  # type: ignore[operator]
         assert form.timed

@@ -420,8 +420,8 @@ def test_sixteen_threads_with_an_unusable_cache_get_one_note(tmp_path, monkeypat
     monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(tmp_path / "file"))
     from ufunc_magic import store as cache
 
-    store = cache.default()
+    store = cache.open_default()
     with pytest.warns(cache.CacheWarning, match="is not a folder") as caught:
-        made = at_once(lambda n: store.publish(cache.key([str(n)]), record=b"r", code=b"%d" % n))
+        made = at_once(lambda n: store.publish(cache.make_key([str(n)]), record=b"r", code=b"%d" % n))
     assert len(caught) == 1
     assert [entry.library.read_bytes() for entry in made] == [b"%d" % n for n in range(THREADS)]

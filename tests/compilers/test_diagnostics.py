@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from ufunc_magic.compilers import GENERATED, header_of, read_linker, shorten
+from ufunc_magic.compilers import GENERATED, find_header, read_linker, shorten
 from ufunc_magic.compilers.diagnostics import read_compiler
-from ufunc_magic.compilers.hints import advise, libraries_of
+from ufunc_magic.compilers.hints import advise, find_libraries
 from ufunc_magic.model import Diagnostic
 
 NAME = "In[3]"
@@ -223,8 +223,8 @@ def test_some_advice_depends_on_the_line():
 
 
 def test_names_lead_to_headers_and_libraries():
-    assert (header_of("tgammal"), header_of("int32_t"), header_of("nothing")) == ("math.h", "stdint.h", "")
-    assert (libraries_of("cblas_ddot"), libraries_of("nothing")) == ("-l openblas", "")
+    assert (find_header("tgammal"), find_header("int32_t"), find_header("nothing")) == ("math.h", "stdint.h", "")
+    assert (find_libraries("cblas_ddot"), find_libraries("nothing")) == ("-l openblas", "")
 
 
 GNU_UNDEFINED = """/usr/bin/ld: /tmp/cc2Ynn7l.o: in function `h':

@@ -13,7 +13,7 @@ import ufunc_magic as um
 from support import replace_name, run_python
 from ufunc_magic import store as cache
 from ufunc_magic.compilers import Diagnosis, Finding, diagnose, discovery, doctor
-from ufunc_magic.compilers.doctor import simd_level
+from ufunc_magic.compilers.doctor import find_simd_level
 from ufunc_magic.languages.cuda import cuda_language
 
 
@@ -99,7 +99,7 @@ def test_an_unsafe_cache_is_a_fault(only_path, cache_folder):
 
 def test_the_cache_is_counted(only_path, cache_folder):
     shutil.rmtree(cache_folder)
-    cache.default().publish(cache.key(["a"]), record=b"", code=b"x" * 3_000_000)
+    cache.open_default().publish(cache.make_key(["a"]), record=b"", code=b"x" * 3_000_000)
     assert of(diagnose(), "Cache", "objects").value == "1, 3.0 MB of at most 1074 MB"
 
 
@@ -124,18 +124,18 @@ def test_what_is_missing_comes_with_its_command(only_path, monkeypatch):
 
 
 def test_the_simd_level_is_one_of_the_known():
-    assert re.match(r"x86-64(-v[234])? \((SSE2|SSE4\.2|AVX2|AVX-512)\)|\w+ \(", simd_level())
+    assert re.match(r"x86-64(-v[234])? \((SSE2|SSE4\.2|AVX2|AVX-512)\)|\w+ \(", find_simd_level())
 
 
 def test_the_gpu_is_shown_where_cupy_is_there(monkeypatch):
-    replace_name(monkeypatch, doctor, "installed_version", {"cupy-cuda12x": "14.2.0"}.get)
-    monkeypatch.setattr(cuda_language.device, "versions", lambda: {"driver": "13000"}, raising=False)
+    replace_name(monkeypatch, doctor, "find_installed_version", {"cupy-cuda12x": "14.2.0"}.get)
+    monkeypatch.setattr(cuda_language.device, "describe_versions", lambda: {"driver": "13000"}, raising=False)
     for missing, said in (("", ("A100, sm_80", True)), ("there is no driver", ("there is no driver", None))):
-        for name, value in (("missing", missing), ("name", "A100"), ("arch", "sm_80")):
+        for name, value in (("explain_missing", missing), ("name", "A100"), ("find_arch", "sm_80")):
             monkeypatch.setattr(cuda_language.device, name, lambda value=value: value, raising=False)
         shown = of(um.doctor(), "GPU", "device")
         assert (shown.value, shown.ok) == said
     assert of(um.doctor(), "Packages", "cupy").value == "14.2.0"
-    replace_name(monkeypatch, doctor, "installed_version", lambda package: None)
+    replace_name(monkeypatch, doctor, "find_installed_version", lambda package: None)
     assert of(um.doctor(), "Packages", "cupy").remedy == "pip install cupy-cuda13x"
     assert "GPU" not in {f.group for f in um.doctor().findings}

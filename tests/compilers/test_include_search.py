@@ -79,17 +79,17 @@ def names(files_read: FilesRead) -> set[str]:
     ],
 )
 def test_files_that_a_text_names_are_followed(text: str, expected: set[str]) -> None:
-    assert names(compilers.files_named(text, arguments=["-Iinc"], provided=[])) == expected
+    assert names(compilers.find_files_named(text, arguments=["-Iinc"], provided=[])) == expected
 
 
 @pytest.mark.parametrize("text", ["#define H <stdio.h>\n#include H\n", "#include NAME(x)\n", "# include\\\n H\n"])
 def test_name_of_a_macro_needs_a_report(text: str) -> None:
-    assert not compilers.files_named(text, arguments=["-Iinc"], provided=[]).known
+    assert not compilers.find_files_named(text, arguments=["-Iinc"], provided=[]).known
 
 
 @given(st.text())
 def test_no_text_breaks_the_search(text: str) -> None:
-    compilers.files_named(text + '\n#include "nowhere/' + text, arguments=[], provided=[])
+    compilers.find_files_named(text + '\n#include "nowhere/' + text, arguments=[], provided=[])
 
 
 @pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
@@ -114,7 +114,7 @@ def test_compiler_reports_what_it_reads(
     tool, flags = compilers.find(), ["-O0", "-Ilate" if "late/c.h" in absent else "-O0", "-Iinc"]
     output = tree / "scratch" / "unit.o"
     compilers.compile_object(tool, text, compilers.UnitOrigin("cell", text), output=output, flags=flags)
-    read = compilers.files_read(tool, text, folder=tree / "scratch", flags=flags)
+    read = compilers.find_files_read(tool, text, folder=tree / "scratch", flags=flags)
     assert {os.path.relpath(path) for path in read.files} == files
     assert absent <= {os.path.relpath(path) for path in read.absent}
     assert "b.h" not in {os.path.relpath(path) for path in read.absent}

@@ -25,14 +25,14 @@ from ufunc_magic.compilers import (
     Description,
     Toolchain,
     UnitOrigin,
-    base_flags,
-    base_link,
     compile_object,
     compile_shared,
     describe,
     description,
     discovery,
     find,
+    list_base_flags,
+    list_base_link_options,
     preprocess,
     processes,
     run_jobs,
@@ -197,24 +197,24 @@ def made(kind: str = "gcc", *, cplus: bool = False) -> Toolchain:
 
 def test_environment_flags_are_honoured_but_not_packagers_optimisation_levels():
     environ = {"CFLAGS": "-O2 -march=nocona", "CPPFLAGS": "-DX='a b'", "CXXFLAGS": "-DCPLUS", "LDFLAGS": "-L/x"}
-    flags = base_flags(made(), environ=environ)
+    flags = list_base_flags(made(), environ=environ)
     assert flags[-2:] == ("-DX=a b", "-march=nocona")
-    assert "-DCPLUS" in base_flags(made(cplus=True), environ=environ)
-    assert "-L/x" in base_link(made(), environ=environ)
+    assert "-DCPLUS" in list_base_flags(made(cplus=True), environ=environ)
+    assert "-L/x" in list_base_link_options(made(), environ=environ)
 
 
 @pytest.mark.parametrize("level", ["-O0", "-Og"])
 def test_levels_for_debugging_are_taken(level):
-    assert base_flags(made(), environ={"CFLAGS": level})[-1] == level
+    assert list_base_flags(made(), environ={"CFLAGS": level})[-1] == level
 
 
 def test_zig_compiles_for_any_processor_and_traps_nothing():
-    flags = base_flags(made("zig"), environ={})
+    flags = list_base_flags(made("zig"), environ={})
     assert {"-mcpu=baseline", "-fno-sanitize=undefined"} <= set(flags)
 
 
 def test_libraries_are_found_again_when_opened(tmp_path):
-    flags = compilers.library_flags(["gsl"], [str(tmp_path)])
+    flags = compilers.list_library_flags(["gsl"], [str(tmp_path)])
     assert flags == (f"-L{tmp_path}", f"-Wl,-rpath,{tmp_path}", "-lgsl")
 
 
@@ -247,7 +247,7 @@ def test_on_arm_the_library_and_the_c_library_that_is_compiled_against_say_what_
     library = tmp_path / "libmvec.so.1"
     names = "_ZGVnN2v_exp _ZGVnN2v_expf _ZGVnN4v_expf _ZGVnN4v_sinf _ZGVnN2vv_pow _ZGVsMxv_log _ZGVnN2v_cospi".split()
     library.write_bytes(b"\0".join([b"", *(name.encode() for name in names), b""]))
-    replace_name(monkeypatch, description, "libmvec_path", lambda: str(library))
+    replace_name(monkeypatch, description, "find_libmvec", lambda: str(library))
 
     def offered(minor: int, machine: str = "__aarch64__") -> set[str]:
         macros = f"#define {machine} 1\n#define __GLIBC__ 2\n#define __GLIBC_MINOR__ {minor}\n"
@@ -296,8 +296,8 @@ def test_promised_vector_functions_link_in_every_width(tmp_path):
                 lines.append(f"void _ZGV{isa}N{width // size}v{'v' * (name in two)}_{name}(void);")
     calls = " ".join(re.sub(r"void (\w+)\(void\);", r"\1();", line) for line in lines)
     source = "\n".join(lines) + f"\n{PUBLIC}void f(void) {{ {calls} }}\n"
-    link = [*base_link(gcc, environ={}), "-l:libmvec.so.1"]
-    compile_shared(gcc, source, UnitOrigin(NAME, ""), output=tmp_path / "a.so", flags=base_flags(gcc), link=link)
+    link = [*list_base_link_options(gcc, environ={}), "-l:libmvec.so.1"]
+    compile_shared(gcc, source, UnitOrigin(NAME, ""), output=tmp_path / "a.so", flags=list_base_flags(gcc), link=link)
 
 
 @needs_gcc
@@ -357,8 +357,8 @@ def build(compiler: Toolchain, tmp_path: Path):
             source,
             UnitOrigin(NAME, cell),
             output=output,
-            flags=[*base_flags(compiler, environ={}), *flags],
-            link=[*link, *base_link(compiler, environ={})],
+            flags=[*list_base_flags(compiler, environ={}), *flags],
+            link=[*link, *list_base_link_options(compiler, environ={})],
             extra_sources=extra,
         )
         return warned, ctypes.CDLL(str(output))
@@ -441,7 +441,7 @@ def test_fast_math_is_compiled_but_never_linked(build, tmp_path):
 
 def test_preprocessing_keeps_line_markers_and_skips_compiling(compiler):
     source = f'#define F(n) double n(double x) {{ return x; }}\n#line 7 "{NAME}"\nF(g)\n'
-    text = preprocess(compiler, source, name=NAME, flags=base_flags(compiler, environ={}))
+    text = preprocess(compiler, source, name=NAME, flags=list_base_flags(compiler, environ={}))
     assert "double g(double x) { return x; }" in text
     assert re.search(r'^# (?:line )?7 "In\[3\]"', text, re.M)
 
@@ -582,7 +582,9 @@ def test_temporary_files_stay_in_the_folder_of_the_output(tmp_path):
     spy = program(tmp_path, "gcc-1", f'#!/bin/sh\necho "$TMPDIR" > {listing}\nexec gcc "$@"\n')
     gcc = find(environ={"CC": str(spy), "PATH": os.environ["PATH"]})
     (tmp_path / "work").mkdir()
-    compile_shared(gcc, "int x;", UnitOrigin(NAME, "int x;"), output=tmp_path / "work" / "a.so", flags=base_flags(gcc))
+    compile_shared(
+        gcc, "int x;", UnitOrigin(NAME, "int x;"), output=tmp_path / "work" / "a.so", flags=list_base_flags(gcc)
+    )
     assert listing.read_text().strip() == str(tmp_path / "work")
     assert "a.so" in os.listdir(tmp_path / "work")  # with the steps' own files, which go with the folder
 

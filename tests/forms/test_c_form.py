@@ -25,7 +25,7 @@ from hypothesis import Phase, given, settings, strategies as st
 
 import ufunc_magic as um
 from ufunc_magic import forms
-from ufunc_magic.forms import NotPython, PythonForm, at_random, namespace
+from ufunc_magic.forms import NotPython, PythonForm, make_namespace, round_at_random
 from ufunc_magic.forms.value import walk
 from ufunc_magic.ir import FunctionCall, Program, walk as walk_ir
 from ufunc_magic.languages.c import lower, parse_cell
@@ -99,7 +99,7 @@ def written(case: Case, **options: Any) -> PythonForm:
 
 
 def function(made: PythonForm, kind: str) -> Callable[..., Any]:
-    names = namespace(kind)  # type: ignore[arg-type]
+    names = make_namespace(kind)  # type: ignore[arg-type]
     exec({"timing": made.source, "vector": made.vector}.get(kind, made.checked), names)
     return names[made.name]  # type: ignore[return-value]
 
@@ -869,17 +869,17 @@ POLES = [
 
 @pytest.mark.parametrize(("name", "arguments", "expected"), POLES)
 def test_verifying_math_gives_annex_f_values(name: str, arguments: tuple[float, ...], expected: float) -> None:
-    actual = getattr(namespace("verify")["math"], name)(*arguments)
+    actual = getattr(make_namespace("verify")["math"], name)(*arguments)
     assert (math.isnan(actual) and math.isnan(expected)) or actual == expected
 
 
 def test_timing_uses_pythons_own_math() -> None:
-    assert namespace("timing")["math"] is math
+    assert make_namespace("timing")["math"] is math
 
 
 def test_rounding_at_random_moves_what_is_rounded_and_nothing_else() -> None:
     text = "double f(double x, double y) { double s = x + y; return s > 3 ? cos(s) : s * (x - y); }"
-    f = at_random(function(written(Case("f", "d d -> d", text)), "random"))
+    f = round_at_random(function(written(Case("f", "d d -> d", text)), "random"))
 
     def results(x: float, y: float) -> set[float]:
         return {float(f(x, y)) for _ in range(200)}
@@ -890,12 +890,12 @@ def test_rounding_at_random_moves_what_is_rounded_and_nothing_else() -> None:
 
 
 def test_rounding_at_random_knows_floats_and_complex_numbers() -> None:
-    single = at_random(function(written(Case("g", "f -> f", "float g(float x) { return x * x; }")), "random"))
+    single = round_at_random(function(written(Case("g", "f -> f", "float g(float x) { return x * x; }")), "random"))
     assert {float(single(0.1)) for _ in range(50)} == {
         float(np.float32(0.01) + k * np.spacing(np.float32(0.01))) for k in (-1, 0, 1)
     }
     text = "double _Complex h(double x) { double _Complex z = x + 2 * I; return z * z / cexp(z) - 1; }"
-    h = at_random(function(written(Case("h", "d -> D", text)), "random"))
+    h = round_at_random(function(written(Case("h", "d -> D", text)), "random"))
     values = {h(0.1) for _ in range(50)}
     assert len(values) > 1
     assert all(cmath.isclose(value, (0.1 + 2j) ** 2 / cmath.exp(0.1 + 2j) - 1, rel_tol=1e-14) for value in values)
@@ -904,7 +904,7 @@ def test_rounding_at_random_knows_floats_and_complex_numbers() -> None:
 def test_rounding_at_random_ends() -> None:
     """Also where a loop waits for two results to be equal, and they are not."""
     text = "double f(double x) { double y = 0; while (y != 0.05) y += x; return y; }"
-    f = at_random(function(written(Case("f", "d -> d", text)), "random"), operations=1000)
+    f = round_at_random(function(written(Case("f", "d -> d", text)), "random"), operations=1000)
     for _ in range(2):
         with pytest.raises(RuntimeError):
             f(0.1)

@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("Cython")
 
 from support import run_python
-from ufunc_magic.forms import FormRequest, NotPython, PythonForm, namespace, write_forms
+from ufunc_magic.forms import FormRequest, NotPython, PythonForm, make_namespace, write_forms
 from ufunc_magic.ir import Program
 from ufunc_magic.languages.cython.cython_search import Searches
 from ufunc_magic.languages.cython.translate import CythonOptions, translate
@@ -72,7 +72,7 @@ def form(cell: str, name: str = "f", types: str = "d->d", core: str = "", **more
 
 
 def ran(text: str, name: str, kind: Any) -> Callable[..., Any]:
-    names = namespace(kind)
+    names = make_namespace(kind)
     exec(text, names)
     function: Callable[..., Any] = names[name]  # type: ignore[assignment]
     return function

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic.forms import Watched, agreeing_text, namespace
+from ufunc_magic.forms import Watched, make_namespace, write_agreeing_text
 from ufunc_magic.model import CellFunction
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="compiles cells")
@@ -28,7 +28,7 @@ def _c(source: str) -> CellFunction:
 
 def _natural(code: CellFunction, rows: list[tuple[Any, ...]]) -> tuple[str, str]:
     """What a person would write for these inputs, and what is to be said of it."""
-    watched, names = Watched(code.marks, code.python_name), namespace("verify")
+    watched, names = Watched(code.marks, code.python_name), make_namespace("verify")
     exec(code.checked, names)
     expected = [names[code.python_name](*row) for row in rows]  # type: ignore[operator]
     assert [watched.function(*row) for row in rows] == expected
@@ -141,8 +141,8 @@ def test_a_text_for_all_inputs_has_all_of_cs_rules() -> None:
     code = um.compile_cython(
         "# cython: cdivision=True\ncdef int f(int s):\n    return (s * 1103515245 + 12345) % 7\n"
     ).report_data.functions[0]  # fmt: skip
-    names: dict[str, Any] = namespace("timing")
-    exec(agreeing_text(code.marks), names)
+    names: dict[str, Any] = make_namespace("timing")
+    exec(write_agreeing_text(code.marks), names)
     numbers = np.arange(-50, 50, dtype=np.int32)
     compiled = um.compile_c("int f(int s) { return (int)(s * 1103515245u + 12345u) % 7; }").f
     assert [names["f"](n) for n in numbers.tolist()] == compiled(numbers).tolist()

@@ -277,7 +277,7 @@ def _python_faults(function: Function, forms: Mapping[str, Any], sample: Sample)
     form = forms[function.name]
     if not isinstance(form, python_form.PythonForm) or _letters(function) & set("gG"):
         return  # Python has nothing wider than double
-    names = python_form.namespace("verify")
+    names = python_form.make_namespace("verify")
     exec(form.checked, names)
     python: Any = names[form.name]
     if not _exact(function):

@@ -27,10 +27,10 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, default=Path("gpucheck.json"), help="file for the figures")
     parser.add_argument("--elements", type=int, default=LARGE, help="floats of the large arrays")
     options = parser.parse_args(words)
-    if why := device.missing():
+    if why := device.explain_missing():
         print(f"No GPU was found: {why}.\nNothing was checked.")
         return 2
-    about = device.versions()
+    about = device.describe_versions()
     print(", ".join(f"{k} {v}" for k, v in about.items()))
     rows = run(checks(large=options.elements))
     print(table(rows))

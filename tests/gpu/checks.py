@@ -237,7 +237,7 @@ def printed() -> Finding:
 
 def streams() -> Finding:
     """Work goes to the caller's stream, behind what is there."""
-    module, mul = device.cupy(), cell()["mul"]
+    module, mul = device.import_cupy(), cell()["mul"]
     stream = module.cuda.Stream(non_blocking=True)
     x = module.zeros(1 << 24, "f4")
     module.cuda.Device().synchronize()
@@ -314,13 +314,13 @@ def _in_turns(ours: Callable[[], Any], theirs: Callable[[], Any], *, queued: boo
 
 
 def _mul_by_hand() -> Any:
-    return device.cupy().ElementwiseKernel("float32 x, float32 y", "float32 z", "z = x * y", "by_hand")
+    return device.import_cupy().ElementwiseKernel("float32 x, float32 y", "float32 z", "z = x * y", "by_hand")
 
 
 def speed_mul(large: int) -> Finding:
     """Against a kernel written by hand, and the card's own copy."""
     mul, by_hand = cell()["mul"], _mul_by_hand()
-    x, y, z = (device.cupy().ones(large, "f4") for _ in range(3))
+    x, y, z = (device.import_cupy().ones(large, "f4") for _ in range(3))
     figures = _in_turns(lambda: mul(x, y, out=z), lambda: by_hand(x, y, z))
     figures["of_copy_bandwidth"] = 12.0 * large / figures["seconds"] / device.copy_bandwidth()
     assert figures["ratio"] <= WITHIN, f"slower than {WITHIN} of ElementwiseKernel: {figures}"
@@ -330,7 +330,7 @@ def speed_mul(large: int) -> Finding:
 
 def speed_sum(large: int) -> Finding:
     """Against CuPy's own sum."""
-    module, add = device.cupy(), cell()["add"]
+    module, add = device.import_cupy(), cell()["add"]
     x = module.ones(large, "f4")
     return _in_turns(lambda: add.reduce(x), lambda: module.add.reduce(x))
 
@@ -338,7 +338,7 @@ def speed_sum(large: int) -> Finding:
 def speed_small() -> Finding:
     """What one call costs."""
     mul, by_hand = cell()["mul"], _mul_by_hand()
-    x, z = (device.cupy().ones(100, "f4") for _ in range(2))
+    x, z = (device.import_cupy().ones(100, "f4") for _ in range(2))
     return _in_turns(lambda: mul(x, x, out=z), lambda: by_hand(x, x, z), queued=False)
 
 

@@ -31,7 +31,7 @@ from ufunc_magic.guard.trial_inputs import suggest_values
 
 pytestmark = [
     pytest.mark.usefixtures("shared_cache"),
-    pytest.mark.skipif(not process.available(), reason="the guard needs fork() and socket.send_fds()"),
+    pytest.mark.skipif(not process.is_available(), reason="the guard needs fork() and socket.send_fds()"),
 ]
 
 #: What rests on a trap of the processor's.

@@ -24,7 +24,7 @@ traps = pytest.mark.skipif(
 )
 
 pytestmark = pytest.mark.skipif(
-    not process.available() or not hasattr(os, "memfd_create"), reason="the sandbox needs fork() and files in memory"
+    not process.is_available() or not hasattr(os, "memfd_create"), reason="the sandbox needs fork() and files in memory"
 )
 
 CELL = """\
@@ -362,7 +362,7 @@ def test_sandbox_and_gpu_are_refused_together(monkeypatch: pytest.MonkeyPatch) -
 
     with pytest.raises(um.OptionError, match="--sandbox"):
         um.compile_cuda("__device__ float f(float x) { return x; }", sandbox=True, device="gpu")
-    monkeypatch.setattr(device, "available", lambda: True)
+    monkeypatch.setattr(device, "is_available", lambda: True)
     with pytest.raises(um.OptionError, match="Add --device cpu"):
         um.compile_cuda("__device__ float f(float x) { return x; }", sandbox=True)
     with pytest.raises(um.OptionError, match="--sanitize"):

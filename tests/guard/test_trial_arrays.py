@@ -10,12 +10,12 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic as um
 from support import compile_in, run_cell
-from ufunc_magic.guard import available
+from ufunc_magic.guard import is_available
 from ufunc_magic.model import OperandUse, ReportData
 
 pytestmark = [
     pytest.mark.usefixtures("shared_cache"),
-    pytest.mark.skipif(not available(), reason="the guard needs fork() and socket.send_fds()"),
+    pytest.mark.skipif(not is_available(), reason="the guard needs fork() and socket.send_fds()"),
 ]
 
 #: Functions that work on rising, distinct or fitting values only.

@@ -57,7 +57,7 @@ def made(tmp_path: Path) -> Callable[..., np.ufunc]:
     def make(func: Any, **options: Any) -> np.ufunc:
         folder = tmp_path / str(next(count))
         folder.mkdir()
-        return opened(numbacode.object_code(func, folder=folder, **options), folder / "out.so")
+        return opened(numbacode.compile_object_code(func, folder=folder, **options), folder / "out.so")
 
     return make
 
@@ -403,22 +403,22 @@ def nothing(a):  # type: ignore[no-untyped-def]
 )
 def test_what_cannot_run_alone_is_refused(tmp_path: Path, func: Any, reason: str) -> None:
     with pytest.raises(SignatureError, match=reason):
-        numbacode.object_code(func, folder=tmp_path)
+        numbacode.compile_object_code(func, folder=tmp_path)
 
 
 def test_addresses_of_this_process_are_refused(tmp_path: Path) -> None:
     cosine = ctypes.CDLL(None).cos
     cosine.restype, cosine.argtypes = ctypes.c_double, [ctypes.c_double]
     with pytest.raises(SignatureError, match="address in this process"):
-        numbacode.object_code(numba.njit("f8(f8)")(lambda a: cosine(a)), folder=tmp_path)
+        numbacode.compile_object_code(numba.njit("f8(f8)")(lambda a: cosine(a)), folder=tmp_path)
 
 
 @pytest.mark.parametrize("words", ["spam", "f8[:](f8[:])", "f8(f8, f8)"])
 def test_signatures_that_do_not_do(tmp_path: Path, words: str) -> None:
     with pytest.raises(SignatureError):
-        numbacode.object_code(numba.njit(lambda a: a), signatures=[words], folder=tmp_path)
+        numbacode.compile_object_code(numba.njit(lambda a: a), signatures=[words], folder=tmp_path)
     with pytest.raises(SignatureError):
-        numbacode.object_code(reciprocal, signatures=[words], folder=tmp_path)
+        numbacode.compile_object_code(reciprocal, signatures=[words], folder=tmp_path)
 
 
 # --------------------------------------------------------------------------------- on the other side
@@ -460,7 +460,7 @@ assert not {"numba", "llvmlite", "subprocess", "ufunc_magic.compilers"} & set(sy
     ],
 )
 def test_a_process_without_numba_and_compiler_runs_it(tmp_path: Path, func: Any, said: list[str]) -> None:
-    code = numbacode.object_code(func, folder=tmp_path)
+    code = numbacode.compile_object_code(func, folder=tmp_path)
     path = tmp_path / "code"
     path.write_bytes(code.to_bytes())
     program = OTHER_SIDE.replace("LEND", f"{inspect.getsource(lend)}\nlend(library.handle)\n")
@@ -476,13 +476,13 @@ def test_a_process_without_numba_and_compiler_runs_it(tmp_path: Path, func: Any,
 def test_an_old_llvm_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("llvmlite.binding.llvm_version_info", (15, 0, 7))
     with pytest.raises(ToolchainError, match=r"(?s)LLVM 15\.0\.7.*numba>=0\.62"):
-        numbacode.object_code(reciprocal, folder=tmp_path)
+        numbacode.compile_object_code(reciprocal, folder=tmp_path)
 
 
 def test_a_numba_that_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delattr("numba.core.codegen.CPUCodeLibrary._get_module_for_linking")
     with pytest.raises(ToolchainError) as caught:
-        numbacode.object_code(reciprocal, folder=tmp_path)
+        numbacode.compile_object_code(reciprocal, folder=tmp_path)
     assert str(caught.value) == (
         f"numba {numba.__version__} has no JITCodeLibrary._get_module_for_linking, which ufunc_magic needs.\n"
         "Install a supported version: pip install 'ufunc_magic[numba]'."
@@ -490,7 +490,7 @@ def test_a_numba_that_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_it_runs_on_every_cpu_of_its_kind(tmp_path: Path) -> None:
-    code = numbacode.object_code(reciprocal, folder=tmp_path)
+    code = numbacode.compile_object_code(reciprocal, folder=tmp_path)
     assert code.target.level == "baseline"
     assert code.language == "numba"
     # clang's driver is larger than gcc's.

@@ -15,7 +15,7 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic.interop.numba import install
-from ufunc_magic.languages.cuda.numba_cuda.import_hooks import when_imported
+from ufunc_magic.languages.cuda.numba_cuda.import_hooks import run_when_imported
 
 numba = pytest.importorskip("numba", reason="Numba is not installed")
 llvm = pytest.importorskip("llvmlite.binding")
@@ -418,8 +418,8 @@ def test_cached_code_brings_the_machine_code_along(shared_cache_folder: Path, tm
 
 def test_actions_wait_for_the_import_and_leave_the_module_as_it_is(tmp_path: Path) -> None:
     code = (
-        "import sys\nfrom ufunc_magic.languages.cuda.numba_cuda.import_hooks import when_imported\n"
-        "when_imported('numba', lambda: print('done', numba.__name__ if 'numba' in globals() else 'there'))\n"
+        "import sys\nfrom ufunc_magic.languages.cuda.numba_cuda.import_hooks import run_when_imported\n"
+        "run_when_imported('numba', lambda: print('done', numba.__name__ if 'numba' in globals() else 'there'))\n"
         "print('numba' in sys.modules)\n"
         "import numba\nprint(numba.__spec__.loader is numba.__loader__)"
     )
@@ -428,8 +428,8 @@ def test_actions_wait_for_the_import_and_leave_the_module_as_it_is(tmp_path: Pat
 
 def test_what_awaits_an_imported_module_is_done_at_once() -> None:
     done = []
-    when_imported("numba", lambda: done.append(1))
-    when_imported("numba", install)
+    run_when_imported("numba", lambda: done.append(1))
+    run_when_imported("numba", install)
     assert done == [1]
 
 

@@ -454,11 +454,11 @@ def test_a_gpu_array_without_cupy_names_what_is_missing(monkeypatch: pytest.Monk
     def cupy() -> Any:
         raise ModuleNotFoundError("No module named 'cupy'", name="cupy")
 
-    replace_name(monkeypatch, driver, "cupy", cupy)
-    driver.missing.cache_clear()
+    replace_name(monkeypatch, driver, "import_cupy", cupy)
+    driver.explain_missing.cache_clear()
     with pytest.raises(ToolchainError, match=r"(?s)CuPy .*pip install cupy"):
         asarray(np.zeros(1).ctypes.data, (1,), "f8", device="cuda")
-    driver.missing.cache_clear()
+    driver.explain_missing.cache_clear()
 
 
 @pytest.mark.parametrize("wrong", [2.5, "3", (2.5,), (None,)])

@@ -193,7 +193,7 @@ def test_library_exports_nothing_under_the_name_of_anothers(tmp_path: Path) -> N
         write_header(um.compile_c(source, types="f4,f8"), tmp_path / f"{name}.h")[1]
         for name, source in (("one", TWICE), ("two", TWICE))
     ]
-    one, two = (set(elfnames.exported(library.read_bytes())) for library in libraries)
+    one, two = (set(elfnames.list_exported(library.read_bytes())) for library in libraries)
     assert one & two == set()
 
 
@@ -218,9 +218,9 @@ def test_functions_of_numba_serve_c(tmp_path: Path) -> None:
     def bent(x: float) -> float:
         return math.sin(x) + 1
 
-    found = runtime.origin_of(um.from_numba(bent))
+    found = runtime.find_origin(um.from_numba(bent))
     assert found is not None
-    build = runtime.loaded(found.object_code)
+    build = runtime.find_loaded(found.object_code)
     assert build is not None
     write_header(build, tmp_path / "bent.h")
     program = '#include "bent.h"\nint main(void) { printf("%.17g", bent(0.5)); return 0; }'
@@ -261,13 +261,13 @@ def test_library_can_be_written_anew_while_a_program_has_it_open(tmp_path: Path)
 
 def test_renamed_symbols_are_found_by_readers_of_elf(tmp_path: Path) -> None:
     code = um.compile_c(CURVE).object_code.code
-    made, given = elfnames.renamed(code, ["__ufm_loops", "__ufm_host", "no_such_name"], seed="a")
+    made, given = elfnames.rename_symbols(code, ["__ufm_loops", "__ufm_host", "no_such_name"], seed="a")
     assert given.keys() == {"__ufm_loops", "__ufm_host"}
-    assert {given.get(name, name) for name in elfnames.exported(code)} == set(elfnames.exported(made))
+    assert {given.get(name, name) for name in elfnames.list_exported(code)} == set(elfnames.list_exported(made))
     table = ELFFile(io.BytesIO(made)).get_section_by_name(".gnu.hash")
     assert [table.get_symbol(name).name for name in given.values()] == list(given.values())
     assert (table.get_symbol("__ufm_loops"), len(made)) == (None, len(code))
-    assert elfnames.renamed(code, ["__ufm_loops"], seed="b")[1]["__ufm_loops"] != given["__ufm_loops"]
+    assert elfnames.rename_symbols(code, ["__ufm_loops"], seed="b")[1]["__ufm_loops"] != given["__ufm_loops"]
 
 
 @pytest.mark.parametrize(
@@ -293,4 +293,4 @@ def test_extension_module_is_refused(tmp_path: Path) -> None:
 
 def test_what_is_no_elf_library_is_refused() -> None:
     with pytest.raises(um.TargetError, match="not an ELF library"):
-        elfnames.renamed(b"MZ not ELF", ["x"], seed="")
+        elfnames.rename_symbols(b"MZ not ELF", ["x"], seed="")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ufunc_magic.ir import Program, find_loops, loop_lines, repeats
+from ufunc_magic.ir import Program, find_loop_lines, find_loops, repeats
 from ufunc_magic.languages.c import lower, parse_cell
 
 CELL = """\
@@ -30,7 +30,7 @@ def _program() -> Program:
 
 def test_loops_are_those_of_the_code_not_of_comments_strings_and_macros() -> None:
     functions = _program().functions
-    lines = {name: loop_lines(several) for name, several in functions.items()}
+    lines = {name: find_loop_lines(several) for name, several in functions.items()}
     assert lines["straight"] == lines["calls"] == ()
     assert lines["loops"] == (4, 5)
     assert len(lines["jumps"]) == 1

@@ -13,7 +13,7 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic import cells, compilers, forms, ir
-from ufunc_magic.ir import MATH_FUNCTIONS, MathFunction, math_function
+from ufunc_magic.ir import MATH_FUNCTIONS, MathFunction, find_math_function
 from ufunc_magic.languages.c import lower, parse_cell
 from ufunc_magic.model import Options
 
@@ -38,20 +38,26 @@ SHIFTED = {
 
 def test_a_name_leads_to_its_row_and_type() -> None:
     names = ["exp", "expf", "expl", "__builtin_isnan", "std::exp", "cexpf", "CMPLXF", "lgammaf_r", "erf", "erff"]
-    entries = [math_function(name) for name in names]
+    entries = [find_math_function(name) for name in names]
     assert [(e[0].name, e[1].bits) for e in entries if e] == [
         *(("exp", 64), ("exp", 32), ("exp", 80), ("isnan", 64), ("exp", 64), ("cexp", 32)),
         *(("CMPLX", 32), ("lgamma_r", 32), ("erf", 64), ("erf", 32)),
     ]
-    assert math_function("expx") is math_function("isnanf") is math_function("f") is math_function("") is None
+    assert (
+        find_math_function("expx")
+        is find_math_function("isnanf")
+        is find_math_function("f")
+        is find_math_function("")
+        is None
+    )
 
 
 def test_c_name_is_the_inverse() -> None:
     for row in MATH_FUNCTIONS.values():
-        for name in ir.c_names(row):
-            entry = math_function(name)
+        for name in ir.list_c_names(row):
+            entry = find_math_function(name)
             assert entry is not None
-            assert (entry[0], ir.c_name(*entry)) == (row, name)
+            assert (entry[0], ir.spell_c_name(*entry)) == (row, name)
 
 
 def test_python_and_numpy_have_what_the_table_names() -> None:
@@ -102,12 +108,12 @@ def test_every_function_of_math_h_with_an_elementary_derivative_has_it() -> None
 
 def test_libmvec_of_this_machine_has_what_the_table_says() -> None:
     functions = compilers.describe(compilers.find()).libmvec
-    assert functions <= ir.vector_functions("x86_64", (99,)) | ir.vector_functions("aarch64", (99,))
+    assert functions <= ir.list_vector_functions("x86_64", (99,)) | ir.list_vector_functions("aarch64", (99,))
 
 
 def test_a_line_of_the_table_is_all_that_a_function_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(MATH_FUNCTIONS, "sigmoid", MathFunction("sigmoid", "1/(1 + math.exp(-{0}))", "sp.expit"))
-    math_function.cache_clear()
+    find_math_function.cache_clear()
     try:
         unit, text = parse_cell("#include <math.h>\nfloat f(float x, float y) { return y*sigmoidf(x); }")
         (signature,), _, _ = cells.plan_operands(unit, options=Options())
@@ -117,7 +123,7 @@ def test_a_line_of_the_table_is_all_that_a_function_needs(monkeypatch: pytest.Mo
         assert unit.functions[0].body.pure
         assert ir.is_declared_by("sigmoidf", "math.h")
     finally:
-        math_function.cache_clear()
+        find_math_function.cache_clear()
 
 
 def test_no_other_file_lists_libm() -> None:

@@ -175,7 +175,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 def test_plain_cell_is_parsed_once_and_needs_no_preprocessor(
     tmp_path: Path, parsed: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    replace_name(monkeypatch, cell_settings, "preprocessed", lambda *_, **__: pytest.fail("it was preprocessed"))
+    replace_name(monkeypatch, cell_settings, "read_preprocessed", lambda *_, **__: pytest.fail("it was preprocessed"))
     source = (
         "#include <complex.h>\n#include <math.h>\n#define EPS 1e-3\n#define NEVER(x) x\n/* The log-odds of p. */\n"
         "double logit(double p) { return log(p / (1 - p)); }\n"
@@ -192,8 +192,8 @@ def test_plain_cell_is_parsed_once_and_needs_no_preprocessor(
 def test_cell_of_macros_is_preprocessed_once_and_parsed_once(
     tmp_path: Path, parsed: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    preprocessed, runs = cell_settings.preprocessed, []
-    replace_name(monkeypatch, cell_settings, "preprocessed", lambda *a, **k: runs.append(a) or preprocessed(*a, **k))
+    read, runs = cell_settings.read_preprocessed, []
+    replace_name(monkeypatch, cell_settings, "read_preprocessed", lambda *a, **k: runs.append(a) or read(*a, **k))
     source = (
         "#include <math.h>\n#define FN(name, e) double name(double x) { return e; }\n#define my(n) my_##n\n"
         '#ifdef __cplusplus\n#define EXPORT extern "C"\n#else\n#define EXPORT\n#endif\n'

@@ -19,7 +19,7 @@ from ufunc_magic.model import (
     ReportData,
     Target,
     TargetError,
-    required_glibc,
+    find_required_glibc,
 )
 from ufunc_magic.model.object_code import FORMAT_VERSION
 
@@ -157,6 +157,6 @@ def test_altered_header_is_refused_or_has_another_digest(place: int, value: int)
 
 
 def test_newest_glibc_symbol_is_what_the_code_needs() -> None:
-    assert required_glibc(b"..GLIBC_2.2.5\0GLIBC_2.35\0GLIBC_2.4\0..") == "glibc 2.35"
-    assert required_glibc(b"GLIBC_PRIVATE\0GLIBC_2.x\0") == ""
-    assert required_glibc(b"") == ""
+    assert find_required_glibc(b"..GLIBC_2.2.5\0GLIBC_2.35\0GLIBC_2.4\0..") == "glibc 2.35"
+    assert find_required_glibc(b"GLIBC_PRIVATE\0GLIBC_2.x\0") == ""
+    assert find_required_glibc(b"") == ""

@@ -17,8 +17,8 @@ from ufunc_magic.model import (
     OptionError,
     OptionKeywords,
     Options,
+    list_names,
     make_options,
-    names_for,
     option_keywords,
 )
 from ufunc_magic.pipeline import CompiledBuild
@@ -41,10 +41,10 @@ def test_type_checkers_know_the_options() -> None:
 def test_help_has_the_options_of_the_language(language: str) -> None:
     function = COMPILING[language]
     parameters = inspect.signature(function).parameters
-    assert list(parameters) == ["source", *names_for(language)]
+    assert list(parameters) == ["source", *list_names(language)]
     assert {name: p.default for name, p in parameters.items() if name != "source"}.items() <= vars(Options()).items()
     document = inspect.getdoc(function) or ""
-    helped = {row.dest: row.help for row in TABLE if row.dest in names_for(language)}
+    helped = {row.dest: row.help for row in TABLE if row.dest in list_names(language)}
     assert [name for name in helped if f"\n{name} : " not in document] == []
     assert document.index("\nReturns\n") < document.index("\nOther Parameters\n") < document.index("\nRaises\n")
     assert ("torch" in parameters) == (language == "cython")

@@ -28,26 +28,26 @@ EVERYWHERE = [
     ("", "bench.cell_report", "Pressure", "the timing is missing"),
     ("--vs numpy,vectorize", "bench.rivals", "Candidate", "numpy is missing"),
     ("--sizes 10:1e3", "bench.cell_report", "make_groups", "was not timed over sizes"),
-    ("", "render.report", "text_block", "the table of"),
-    ("", "render.report", "html_page", "the table in HTML is missing"),
-    ("--sizes 10:1e3", "render.comparison", "figure", "the table in HTML is missing"),
+    ("", "render.report", "write_text_block", "the table of"),
+    ("", "render.report", "write_html_page", "the table in HTML is missing"),
+    ("--sizes 10:1e3", "render.comparison", "write_figure", "the table in HTML is missing"),
 ]
 OF_C = [
-    ("", "forms.function_form", "texts", "the Python form of"),
-    ("", "forms.function_form", "numpy_text", "the NumPy expression of"),
-    ("--show vec", "render.source_views", "vectorization", "what --show=vec shows is missing"),
-    ("--show asm", "compilers.compiler_texts", "texts_of", "what --show=asm shows is missing"),
-    ("-a", "render.source_views", "hot_loops", "what --show=annotate shows is missing"),
+    ("", "forms.function_form", "write_texts", "the Python form of"),
+    ("", "forms.function_form", "write_numpy", "the NumPy expression of"),
+    ("--show vec", "render.source_views", "show_vectorization", "what --show=vec shows is missing"),
+    ("--show asm", "compilers.compiler_texts", "read_compiler_texts", "what --show=asm shows is missing"),
+    ("-a", "render.source_views", "find_hot_loops", "what --show=annotate shows is missing"),
 ]
 OF_CYTHON = [
-    ("", "forms.dynamic_form", "texts", "the Python form of"),
-    ("", "forms.dynamic_form", "numpy_text", "the NumPy expression of"),
+    ("", "forms.dynamic_form", "write_texts", "the Python form of"),
+    ("", "forms.dynamic_form", "write_numpy", "the NumPy expression of"),
     ("", "languages.cython.translate", "lower", "the cell's IR is missing"),
     ("-a", "languages.cython.annotate", "read", "the annotated source is missing"),
 ]
 OF_CUDA = [
-    ("", "forms.function_form", "texts", "the Python form of"),
-    ("", "languages.cuda.cuda_language", "CudaLanguage.notices", "what the session is told once is missing"),
+    ("", "forms.function_form", "write_texts", "the Python form of"),
+    ("", "languages.cuda.cuda_language", "CudaLanguage.list_notices", "what the session is told once is missing"),
 ]
 FAULTS = [
     *(("c_ufunc", *fault) for fault in (*EVERYWHERE, *OF_C)),
@@ -75,7 +75,7 @@ def test_a_fault_in_comfort_is_a_note(
     if magic == "cython_ufunc":
         pytest.importorskip("Cython")
     monkeypatch.setattr(f"ufunc_magic.{module}.{name}", planted)
-    if name == "texts_of":  # a name that the room hands out
+    if name == "read_compiler_texts":  # a name that the room hands out
         monkeypatch.setattr(importlib.import_module("ufunc_magic.compilers"), name, planted, raising=False)
     function = f"cf_{magic[:2]}_{name.replace('.', '_')}"
     report = loaded.run_cell_magic(magic, f"--force {line}", CELLS[magic].format(name=function))

@@ -11,9 +11,9 @@ from IPython.core.interactiveshell import InteractiveShell
 from support import REPOSITORY
 from ufunc_magic.model import TABLE, Option
 from ufunc_magic.notebook import magics
-from ufunc_magic.notebook.option_line import CACHE, COMPARE, CONFIG, HELP_FLAGS, SAVE, flags_of
+from ufunc_magic.notebook.option_line import CACHE, COMPARE, CONFIG, HELP_FLAGS, SAVE, list_flags
 
-CELL_FLAGS = flags_of(TABLE)
+CELL_FLAGS = list_flags(TABLE)
 TEXT = (REPOSITORY / "docs" / "options.md").read_text(encoding="utf-8")
 #: Heading -> what stands below it, down to the next.
 SECTIONS = {
@@ -68,7 +68,7 @@ def test_the_cells_that_an_option_is_for_are_named(option: Option) -> None:
     ],
 )
 def test_every_option_of_a_line_magic_has_one_line_and_no_other_has(magic: str, table: tuple[Option, ...]) -> None:
-    assert sorted({*flags(SECTIONS[magic])} - {*HELP_FLAGS}) == sorted(flags_of(table))
+    assert sorted({*flags(SECTIONS[magic])} - {*HELP_FLAGS}) == sorted(list_flags(table))
 
 
 @pytest.mark.parametrize("magic", ["%ufunc_config", "%ufunc_cache", "%ufunc_doctor"])

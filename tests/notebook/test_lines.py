@@ -13,8 +13,8 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic as um
 from support import run_python
-from ufunc_magic.model import CellPlace, Diagnostic, ObjectCode, Target, line_mark
-from ufunc_magic.notebook.magics import first_line_of
+from ufunc_magic.model import CellPlace, Diagnostic, ObjectCode, Target, mark_line
+from ufunc_magic.notebook.magics import find_first_line
 
 BROKEN = "double f(double x)\n{\n    return y;\n}\n"
 ASSERTS = "#include <assert.h>\ndouble f(double x)\n{\n    assert(x < 100);\n    return x;\n}\n"
@@ -45,11 +45,11 @@ def fails(shell: InteractiveShell, cell: str) -> BaseException:
     ],
 )
 def test_a_source_stands_where_the_running_cell_has_it(running: str, line: int) -> None:
-    assert first_line_of(BROKEN, running.format(BROKEN)) == line
+    assert find_first_line(BROKEN, running.format(BROKEN)) == line
 
 
 def test_a_place_turns_marks_into_the_lines_of_its_reader() -> None:
-    text = f"f (line {line_mark(3)}), f3 of line {line_mark(12)}"
+    text = f"f (line {mark_line(3)}), f3 of line {mark_line(12)}"
     assert CellPlace("<c>").text(text) == "f (line 3), f3 of line 12"
     assert CellPlace("In[3]", 2).text(text) == "f (line 4), f3 of line 13"
 

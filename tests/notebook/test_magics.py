@@ -74,7 +74,7 @@ class FakeEngine:
 def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     engine = FakeEngine()
     module = SimpleNamespace(
-        build=engine.build, report=engine.report, progress=lambda display: Progress(None, lambda: 0.0)
+        build=engine.build, report=engine.report, make_progress=lambda display: Progress(None, lambda: 0.0)
     )
     monkeypatch.setitem(sys.modules, "ufunc_magic.pipeline", module)
     monkeypatch.setattr(ufunc_magic, "pipeline", module, raising=False)

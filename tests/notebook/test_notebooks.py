@@ -137,7 +137,7 @@ def promises_of_cuda_device(notebook: Any) -> None:
     from ufunc_magic.languages.cuda import device
 
     emulated = "CPU emulation" in shown(notebook, "void philox")
-    assert emulated == (not device.available())
+    assert emulated == (not device.is_available())
     assert text_of(cell_with(notebook, "philox(0, 0)"), "stdout") == "6627e8d5\n"
     error = next(o for o in cell_with(notebook, 'astype("f8")').outputs if o.output_type == "error")
     assert "float" in error.evalue

@@ -13,17 +13,17 @@ from hypothesis import given, strategies as st
 
 import ufunc_magic as um
 from ufunc_magic.model import Diagnostic
-from ufunc_magic.render import Agreement, Bound, Comparison, Level, Report, Row, duration, percent
-from ufunc_magic.render.figure import drawable, figure, lines_of
+from ufunc_magic.render import Agreement, Bound, Comparison, Level, Report, Row, spell_duration, spell_percent
+from ufunc_magic.render.figure import is_drawable, make_lines, write_figure
 from ufunc_magic.render.tables import (
     COLORS,
     MEANINGS,
     MORE_COLORS,
     choose_colors,
-    headline,
-    ratio,
-    ratio_range,
-    significant,
+    spell_ratio,
+    spell_ratio_range,
+    spell_significant,
+    write_headline,
 )
 
 MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
@@ -235,7 +235,7 @@ def _row(label: str, kind: str, seconds: float, speedup: float, **more: object) 
     ],
 )
 def test_the_line_that_people_quote(rows: list[Row], line: str) -> None:
-    assert headline("f", rows) == line
+    assert write_headline("f", rows) == line
 
 
 def test_a_report_shows_three_notes_and_folds_the_rest() -> None:
@@ -365,12 +365,12 @@ def test_json_has_every_row_and_only_numbers_that_json_knows() -> None:
     ],
 )
 def test_durations_have_three_digits_and_the_right_unit(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
+    assert spell_duration(seconds) == text
 
 
 @given(st.floats(1e-9, 1e6))
 def test_significant_digits_are_never_off_by_more_than_half_a_step(value: float) -> None:
-    assert float(significant(value).replace(",", "")) == pytest.approx(value, rel=5.1e-3)
+    assert float(spell_significant(value).replace(",", "")) == pytest.approx(value, rel=5.1e-3)
 
 
 class _View:
@@ -429,10 +429,10 @@ def test_an_annotated_source_stands_below_everything_else() -> None:
 
 
 def test_ratios_and_percentages_read_well() -> None:
-    assert [ratio(x) for x in (1.0, 0.5, 29.17, 1234)] == ["1x", "2.00x slower", "29.2x", "1,230x"]
+    assert [spell_ratio(x) for x in (1.0, 0.5, 29.17, 1234)] == ["1x", "2.00x slower", "29.2x", "1,230x"]
     ranges = [(28.1, 31.0), (0.25, 0.5), (0.9, 1.2), (1111, 1289), (5.02, 5.04)]
-    assert [ratio_range(*ends) for ends in ranges] == ["28-31", "2-4", "0.9-1.2", "1,110-1,290", "5"]
-    assert [percent(x) for x in (0, 0.001, 0.714, 1.3)] == ["0 %", "<1 %", "71 %", "130 %"]
+    assert [spell_ratio_range(*ends) for ends in ranges] == ["28-31", "2-4", "0.9-1.2", "1,110-1,290", "5"]
+    assert [spell_percent(x) for x in (0, 0.001, 0.714, 1.3)] == ["0 %", "<1 %", "71 %", "130 %"]
 
 
 def test_what_threads_were_compared_on_is_not_counted_as_checked() -> None:
@@ -478,7 +478,7 @@ def test_a_row_that_disagrees_at_a_size_has_no_time_and_no_line_there() -> None:
     text = str(Comparison("wave", tuple(rows)))
     assert re.search(r"(?m)^ +10 elements .* DISAGREES$", text)
     assert "wrong: DISAGREES at (0.5, 2.0) is nan" in text
-    assert [line.label for line in lines_of(rows)] == ["Python loop", "ufunc"]
+    assert [line.label for line in make_lines(rows)] == ["Python loop", "ufunc"]
 
 
 def test_many_ways_are_shown_in_blocks_that_keep_to_the_width() -> None:
@@ -501,7 +501,7 @@ def test_the_picture_says_what_it_shows_to_those_who_do_not_see_it() -> None:
 
 
 def test_lines_differ_in_more_than_their_colour() -> None:
-    svg = figure(_over(1, 10, 100, labels=tuple("abcdef")), title="f")
+    svg = write_figure(_over(1, 10, 100, labels=tuple("abcdef")), title="f")
     curves = re.findall(r'stroke="(#\w+)" stroke-width="2" fill="none"(?: stroke-dasharray="([\d ]+)")?', svg)
     assert [len({color for color, _ in curves}), len({dashes for _, dashes in curves})] == [6, 6]
     assert re.findall(r">([a-f])</text>", svg) == list("abcdef")
@@ -512,13 +512,13 @@ def test_each_way_of_computing_has_one_colour_in_tables_and_curves() -> None:
     colors = choose_colors(rows)
     assert len(set(colors.values())) == 6
     assert colors["f"] == COLORS["ufunc"] == choose_colors(LOGIT.rows)["ufunc, 1 thread"]
-    svg = figure(rows, title="f")
+    svg = write_figure(rows, title="f")
     assert re.findall(r'stroke="(#\w+)" stroke-width="2"', svg) == list(colors.values())
 
 
 @pytest.mark.parametrize("label", ["NumPy", "W" * 26, "i", "a way of computing with a long name"])
 def test_labels_have_room_at_the_end_of_their_lines(label: str) -> None:
-    svg = figure(_over(1, 10, 100, labels=(label, "C")), title="f")
+    svg = write_figure(_over(1, 10, 100, labels=(label, "C")), title="f")
     ends = [(float(x), words) for x, words in re.findall(r'x="([\d.]+)" y="[\d.]+" text-anchor="start">([^<]+)<', svg)]
     assert len(ends) == 2
     assert max(x + 7.5 * len(words) for x, words in ends) <= 724
@@ -531,7 +531,9 @@ def test_only_caches_between_the_sizes_are_marked() -> None:
 
 def test_labels_of_lines_that_end_together_do_not_overlap() -> None:
     rows = [Row(label, "other", size, size, size * 1e-9) for size in (1, 10, 100) for label in "abcdefgh"]
-    heights = sorted(float(y) for y in re.findall(r'y="([\d.]+)" text-anchor="start">[a-h]<', figure(rows, title="f")))
+    heights = sorted(
+        float(y) for y in re.findall(r'y="([\d.]+)" text-anchor="start">[a-h]<', write_figure(rows, title="f"))
+    )
     assert len(heights) == 8
     assert min(b - a for a, b in itertools.pairwise(heights)) >= 14
     assert (min(heights) > 0, max(heights) < 380) == (True, True)
@@ -545,9 +547,9 @@ def test_any_measurements_give_a_picture_with_everything_inside(
     points: list[tuple[int, float, float]], label: str
 ) -> None:
     rows = [Row(label, "other", size, size, seconds, spread) for size, seconds, spread in points]
-    if not drawable(rows):
+    if not is_drawable(rows):
         return
-    svg = _read(figure(rows, title=label))
+    svg = _read(write_figure(rows, title=label))
     for tag, attrs in svg.tags:
         if tag == "text":
             assert 0 <= float(attrs["x"] or "nan") <= 720

@@ -12,10 +12,10 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic import compilers, pipeline, render
-from ufunc_magic.compilers import CompilerTexts, texts_of
+from ufunc_magic.compilers import CompilerTexts, read_compiler_texts
 from ufunc_magic.languages import c
 from ufunc_magic.languages.cuda import nvrtc
-from ufunc_magic.languages.cuda.cuda_language import ptx_functions
+from ufunc_magic.languages.cuda.cuda_language import read_ptx_functions
 from ufunc_magic.model import (
     CellPlace,
     CompiledCell,
@@ -27,8 +27,8 @@ from ufunc_magic.model import (
     make_options,
 )
 from ufunc_magic.render import Progress, Report, assembly
-from ufunc_magic.render.assembly import HotLoop, Placed, hot_loops
-from ufunc_magic.render.source_views import annotated, assembly_of, generated
+from ufunc_magic.render.assembly import HotLoop, Placed, find_hot_loops
+from ufunc_magic.render.source_views import annotate, show_assembly, show_generated
 from ufunc_magic.render.vectorization import Remark, read_remarks
 from ufunc_magic.runtime import Build, LoadedObject, cpu_features
 
@@ -111,7 +111,7 @@ def test_branches_of_arm_make_loops(branch: str) -> None:
     [("_ZGVeN8v_exp", "exp, 8 at a time"), ("_ZGVdN4vv_pow", "pow, 4 at a time"), ("exp", "exp"), ("root", "root")],
 )
 def test_called_functions_are_named_in_words(target: str, words: str) -> None:
-    assert assembly.called(target) == words
+    assert assembly.name_called(target) == words
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_called_functions_are_named_in_words(target: str, words: str) -> None:
 def test_the_clone_that_is_shown_is_the_one_that_this_cpu_runs(features: tuple[str, ...], clone: str) -> None:
     names = [f"__ufm_kernel_7.{suffix}" for suffix in ("default", "arch_x86_64_v3", "arch_x86_64_v4", "_Msve")]
     functions = {name: assembly.ListedFunction(name, (), ()) for name in names}
-    found, words = assembly.clone_of(7, functions, features)
+    found, words = assembly.find_clone(7, functions, features)
     suffix = {"": "default", "SVE": "_Msve"}.get(clone, clone.replace("x86-64-", "arch_x86_64_"))
     assert found is not None
     assert found.name.rpartition(".")[2] == suffix
@@ -141,7 +141,7 @@ def test_clones_of_clang_are_found_under_its_names() -> None:
     functions = assembly.read(text)
     assert tuple(functions) == names
     for features, name in (((), names[0]), (("avx2", "fma3", "f16c"), names[1])):
-        found, _ = assembly.clone_of(7, functions, features)
+        found, _ = assembly.find_clone(7, functions, features)
         assert found is not None
         assert found.name == name
 
@@ -168,7 +168,7 @@ f  d->d: 4 instructions, 512-bit vectors, x86-64-v4
   loop      loads, stores and loop counter
       vmovupd     (%rbx), %zmm0
       jne         .L3"""
-    assert str(assembly_of(CellPlace("In[3]"), LINES, (LOOP,), "gcc 12.2.0")) == expected
+    assert str(show_assembly(CellPlace("In[3]"), LINES, (LOOP,), "gcc 12.2.0")) == expected
 
 
 def test_annotated_lines_carry_their_share_in_figures() -> None:
@@ -178,7 +178,7 @@ line share  source
    1        double f(double x) {
    2   50%      return exp(x) <b>;
    3        }"""
-    assert str(annotated(CellPlace("In[3]"), LINES, (LOOP,))) == expected
+    assert str(annotate(CellPlace("In[3]"), LINES, (LOOP,))) == expected
 
 
 class _Reader(HTMLParser):
@@ -197,7 +197,7 @@ class _Reader(HTMLParser):
 
 
 @pytest.mark.parametrize(
-    "view", [assembly_of(CellPlace("In[3]"), LINES, (LOOP,)), annotated(CellPlace("In[3]"), LINES, (LOOP,))]
+    "view", [show_assembly(CellPlace("In[3]"), LINES, (LOOP,)), annotate(CellPlace("In[3]"), LINES, (LOOP,))]
 )
 def test_views_are_html_with_inline_styles_only(view: render.View) -> None:
     reader = _Reader()
@@ -252,7 +252,7 @@ def test_the_generated_unit_is_shown_without_the_system_s_headers() -> None:
         '# 1 "/usr/include/math.h" 1 3\nextern double sin(double);\n# 2 "In[3]" 2\ndouble f(double x);\n'
         '# 1 "<ufunc_magic>"\nvoid loop(void);\n'
     )
-    made = generated(text, name="In[3]")
+    made = show_generated(text, name="In[3]")
     assert made.parts == (
         ("/* <ufunc_magic> */", "typedef int t;\n\nint u;"),
         ("/* In[3] */", "double f(double x);"),
@@ -285,12 +285,12 @@ double total(const double *a, int n) {
 
 def _loops(tmp_path: Path, cell: str = CELL, **options: object) -> tuple[HotLoop, ...]:
     compiled, texts = _compiled(tmp_path, cell, options)
-    return hot_loops(compiled, assembly.read(texts.assembly), features=cpu_features())
+    return find_hot_loops(compiled, assembly.read(texts.assembly), features=cpu_features())
 
 
 def _views(tmp_path: Path, *wanted: render.ViewName, cell: str = CELL, **options: object) -> tuple[render.View, ...]:
     compiled, texts = _compiled(tmp_path, cell, options)
-    return render.views(compiled, wanted, texts, place=compiled.object_code.place)
+    return render.make_source_views(compiled, wanted, texts, place=compiled.object_code.place)
 
 
 def _compiled(tmp_path: Path, cell: str, options: dict[str, object]) -> tuple[CompiledCell, CompilerTexts]:
@@ -303,7 +303,7 @@ def _compiled(tmp_path: Path, cell: str, options: dict[str, object]) -> tuple[Co
     def again(more: tuple[str, ...]) -> CompiledCell:
         return c.compile(cell, options=replace(asked, compile_args=tuple(more)), name="In[3]", folder=second)
 
-    return compiled, texts_of(second, cplus=bool(options.get("cplus")), compile_again=again)
+    return compiled, read_compiler_texts(second, cplus=bool(options.get("cplus")), compile_again=again)
 
 
 @needs_listing
@@ -359,12 +359,12 @@ def test_zig_is_refused_with_a_word_on_what_would_do(tmp_path: Path, monkeypatch
     tool = compilers.Toolchain("zig", ("zig", "cc"), False, "/zig", 1, 1, "CC")
     monkeypatch.setattr("ufunc_magic.compilers.compiler_texts.find", lambda **_: tool)
     with pytest.raises(ToolchainError, match=r"zig .*assembly"):
-        texts_of(tmp_path, cplus=False, compile_again=lambda more: pytest.fail("compiled"))
+        read_compiler_texts(tmp_path, cplus=False, compile_again=lambda more: pytest.fail("compiled"))
 
 
 def _report(language: str, monkeypatch: pytest.MonkeyPatch, **options: object) -> Report:
     """Of a build of nothing, whose second compilation fails the test."""
-    monkeypatch.setattr("ufunc_magic.compilers.texts_of", lambda *_, **__: pytest.fail("compiled"))
+    monkeypatch.setattr("ufunc_magic.compilers.read_compiler_texts", lambda *_, **__: pytest.fail("compiled"))
     object_code = ObjectCode(b"", Target("elf", "linux", "x86_64"), (), language)
     build = Build(LoadedObject(object_code), "In[3]")
     return pipeline.report(build, options=make_options(dict(options)))
@@ -405,7 +405,7 @@ def test_a_fault_of_the_second_compilation_is_the_compiler_s_own(tmp_path: Path)
         raise CompileError("In[3] does not compile: 1 error.")
 
     with pytest.raises(CompileError, match="1 error"):
-        texts_of(tmp_path, cplus=False, compile_again=broken)
+        read_compiler_texts(tmp_path, cplus=False, compile_again=broken)
 
 
 # ------------------------------------------------------------------------------------- progress
@@ -483,7 +483,7 @@ PTX = """\
 
 
 def test_ptx_is_shown_by_function() -> None:
-    parts = ptx_functions(PTX)
+    parts = read_ptx_functions(PTX)
     assert [title for title, _ in parts] == ["h: a function", "ns::other: a kernel", "plain: a kernel"]
     assert parts[0][1].endswith("{\n\t.reg .f32 \t%f<2>;\n\tret;\n}")
 

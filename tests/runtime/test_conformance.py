@@ -20,7 +20,7 @@ from hypothesis import given, settings, strategies as st
 
 import ufunc_magic as um
 from support import compile_in, conformance_cells as cells
-from ufunc_magic.runtime import Build, ufunc_of
+from ufunc_magic.runtime import Build, find_ufunc
 
 #: Front end -> the source of its functions, and how they are compiled.
 FRONT_ENDS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -63,7 +63,7 @@ def c(request: pytest.FixtureRequest, shared_cache_folder: Any) -> Any:
         functions = {key: um.from_numba(function) for key, function in cells.numba_functions().items()}
     else:
         source, options = FRONT_ENDS[name]
-        functions = {key: ufunc_of(f) for key, f in compile_in(shared_cache_folder, source, **options).items()}
+        functions = {key: find_ufunc(f) for key, f in compile_in(shared_cache_folder, source, **options).items()}
     assert functions.keys() == TYPES.keys() - LACKING.get(name, set())
     return SimpleNamespace(**functions)
 

@@ -52,14 +52,14 @@ def test_code_for_a_newer_c_library_is_refused(made: ObjectCode) -> None:
 
 def test_c_library_versions_compare_as_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     here = Target("elf", "linux", "x86_64", "glibc 2.9")
-    replace_name(monkeypatch, loader, "here", lambda: here)
+    replace_name(monkeypatch, loader, "describe_target", lambda: here)
     with pytest.raises(TargetError):
         loader.check_target(replace(here, libc="glibc 2.10"))
 
 
 def test_code_that_needs_glibc_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     musl = Target("elf", "linux", "x86_64", "")
-    replace_name(monkeypatch, loader, "here", lambda: musl)
+    replace_name(monkeypatch, loader, "describe_target", lambda: musl)
     with pytest.raises(TargetError):
         loader.check_target(replace(musl, libc="glibc 2.17"))
     loader.check_target(musl)
@@ -88,7 +88,7 @@ def test_altered_code_in_the_cache_is_never_opened(made: ObjectCode) -> None:
     """Half of a library would crash the process where it is opened."""
     source = "double half(double x) { return x / 2; }"
     um.compile_c(source)
-    for path in cache.default().path.rglob("*.so"):
+    for path in cache.open_default().path.rglob("*.so"):
         path.chmod(0o600)
         cut = path.read_bytes()[:-4096]
         path.unlink()  # it is open in this process: a new file, not a shorter mapping

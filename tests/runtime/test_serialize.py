@@ -32,7 +32,7 @@ from support import run_bare, run_python
 from ufunc_magic import __main__, runtime, serialize as door
 from ufunc_magic.model import ObjectCode, OptionError, SignatureError, TargetError, pack, unpack
 from ufunc_magic.model.object_code import FORMAT_VERSION
-from ufunc_magic.render import contents
+from ufunc_magic.render import describe_contents
 from ufunc_magic.runtime import pickling as serialize
 
 needs_cython = pytest.mark.skipif(
@@ -692,7 +692,12 @@ def test_cloudpickle_carries_class_methods_of_a_cell(tmp_path: Path) -> None:
 
 
 SMALL = ObjectCode(
-    b"\x7fELF\0code", runtime.here(), (), source="double f(double x) { return x; }", name="In[3]", toolchain="gcc 12"
+    b"\x7fELF\0code",
+    runtime.describe_target(),
+    (),
+    source="double f(double x) { return x; }",
+    name="In[3]",
+    toolchain="gcc 12",
 )
 
 
@@ -915,7 +920,7 @@ def test_code_for_another_machine_is_refused_naming_both(change: dict[str, str],
     data = foreign(altered(built().object_code, 2), **change)
     with pytest.raises(TargetError) as refused:
         um.loads(data)
-    here = runtime.here()
+    here = runtime.describe_target()
     assert named in refused.value.message
     assert f"this process is {here.os} {here.machine}" in refused.value.message
 
@@ -1003,7 +1008,7 @@ def test_inspect_shows_what_a_file_holds(tmp_path: Path, capsys: pytest.CaptureF
     path.write_bytes(um.dumps(built().twice, key="secret"))
     assert __main__.main(["inspect", str(path)]) == 0
     shown = capsys.readouterr().out
-    here = runtime.here()
+    here = runtime.describe_target()
     size = f"{path.stat().st_size:,}"
     assert shown.startswith(f"ufunc_magic object code, {size} bytes, signed (not verified here)\n")
     for line in (
@@ -1032,7 +1037,7 @@ def test_inspect_refuses_what_is_no_object_code(tmp_path: Path, capsys: pytest.C
 def test_contents_tell_a_module_its_python_and_what_goes_without_source() -> None:
     code = replace(SMALL, module="_ufm_1", preload=("numpy",), source="", threads=True, options={"fast_math": True})
     assert (
-        contents(code)
+        describe_contents(code)
         == f"""ufunc_magic object code
   function      all
   target        {code.target}

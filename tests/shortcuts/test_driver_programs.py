@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic.compilers import UnitOrigin, base_flags, base_link, compile_shared, find
+from ufunc_magic.compilers import UnitOrigin, compile_shared, find, list_base_flags, list_base_link_options
 from ufunc_magic.model import LinkError
 from ufunc_magic.shortcuts import run_programs
 from ufunc_magic.store import manifest
@@ -47,8 +47,8 @@ def build(folder: Path, cell: str, *, cplus: bool = False, link: tuple[str, ...]
         f'#line 1 "cell"\n{cell}',
         UnitOrigin("cell", cell),
         output=folder / "cell.so",
-        flags=base_flags(tool, environ={}),
-        link=[*link, *base_link(tool, environ={})],
+        flags=list_base_flags(tool, environ={}),
+        link=[*link, *list_base_link_options(tool, environ={})],
         run=run_programs,
     )
     return folder / "cell.so"
@@ -180,7 +180,7 @@ def test_a_library_that_changes_is_read_again(
 def test_what_is_unusual_is_left_to_the_driver(option: str, tmp_path: Path, programs: list[str]) -> None:
     tool = find(environ={"CC": f"gcc {option}", "PATH": os.environ["PATH"]})
     cell = CELLS["math"][0]
-    output, flags = tmp_path / "a.so", base_flags(tool, environ={})
+    output, flags = tmp_path / "a.so", list_base_flags(tool, environ={})
     compile_shared(tool, cell, UnitOrigin("cell", cell), output=output, flags=flags, link=["-lm"], run=run_programs)
     assert programs == ["gcc"]
 

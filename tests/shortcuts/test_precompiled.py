@@ -74,7 +74,7 @@ def test_what_does_not_compile_leaves_nothing(gcc: compilers.Toolchain) -> None:
     text = "#error no\n"
     shortcuts.precompile(gcc, text, flags=[])
     assert shortcuts.include_precompiled(gcc, text, flags=[]) == ()
-    assert not list(store.default().path.glob("storage/headers/*"))
+    assert not list(store.open_default().path.glob("storage/headers/*"))
 
 
 def test_the_last_ones_stay(gcc: compilers.Toolchain, header: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +92,7 @@ def test_a_cython_cell_is_the_same_with_and_without_them(gcc: compilers.Toolchai
     assert not cython.has_headers(cplus=False)
     cython.precompile_headers(options=Options())
     assert cython.has_headers(cplus=False)
-    (header,) = store.default().path.glob("storage/headers/*.h")
+    (header,) = store.open_default().path.glob("storage/headers/*.h")
     with_headers = um.compile_cython(CELL, force=True)
     assert str(header) not in with_headers.report_data.command
     assert with_headers.object_code.code == without.object_code.code
@@ -100,5 +100,5 @@ def test_a_cython_cell_is_the_same_with_and_without_them(gcc: compilers.Toolchai
 
 @pytest.mark.cython
 def test_a_cython_cell_compiles_where_gcc_cannot_use_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(python_headers, "flags", lambda *_, **__: ("-include", "/nowhere/python.h"))
+    monkeypatch.setattr(python_headers, "choose_header_flags", lambda *_, **__: ("-include", "/nowhere/python.h"))
     assert um.compile_cython(CELL)["f"](2.0) == pytest.approx(0.45464871)

@@ -17,9 +17,9 @@ from support import run_python
 from ufunc_magic import compilers, runtime
 from ufunc_magic.model import unpack
 from ufunc_magic.runtime import load
-from ufunc_magic.shortcuts import this_cpu, this_level
+from ufunc_magic.shortcuts import find_this_level, this_cpu
 
-pytestmark = pytest.mark.skipif(not this_level(), reason="cells have clones for levels of x86-64 on Linux only")
+pytestmark = pytest.mark.skipif(not find_this_level(), reason="cells have clones for levels of x86-64 on Linux only")
 
 SOURCE = """
 #include <math.h>

@@ -20,9 +20,17 @@ from hypothesis import given, settings, strategies as st
 
 from support import run_python
 from ufunc_magic.model import CacheError
-from ufunc_magic.store import Cache, CacheWarning, Entry, atomic_file as sealed, default, key, paths as folders
+from ufunc_magic.store import (
+    Cache,
+    CacheWarning,
+    Entry,
+    atomic_file as sealed,
+    make_key,
+    open_default,
+    paths as folders,
+)
 
-K, K2 = key(["one"]), key(["two"])
+K, K2 = make_key(["one"]), make_key(["two"])
 CODE = b"\x7fELF" + bytes(range(256)) * 80
 
 
@@ -60,7 +68,7 @@ def broken_write(monkeypatch: pytest.MonkeyPatch, number: int, *, below: Path) -
 
 
 def test_key_is_the_same_for_equal_parts():
-    assert key(["a", b"b", "é"]) == key(iter(("a", b"b", "é")))
+    assert make_key(["a", b"b", "é"]) == make_key(iter(("a", b"b", "é")))
 
 
 @pytest.mark.parametrize(
@@ -87,13 +95,13 @@ def test_key_is_the_same_for_equal_parts():
     ],
 )
 def test_key_differs_on(other):
-    assert key(["a", "b"]) != key(other)
+    assert make_key(["a", "b"]) != make_key(other)
 
 
 @given(st.lists(st.text() | st.binary()), st.lists(st.text() | st.binary()))
 def test_key_tells_any_two_lists_apart(left, right):
     same = [type(x) for x in left] == [type(x) for x in right] and left == right
-    assert (key(left) == key(right)) is same
+    assert (make_key(left) == make_key(right)) is same
 
 
 # ---------------------------------------------------------------------------------------- objects
@@ -215,7 +223,7 @@ def test_a_damaged_file_that_was_replaced_meanwhile_is_kept(store):
 
 
 def test_with_a_key_only_what_was_signed_with_it_is_used(store, monkeypatch):
-    unsigned, signed = key(["unsigned"]), key(["signed"])
+    unsigned, signed = make_key(["unsigned"]), make_key(["signed"])
     store.publish(unsigned, record=b"r", code=b"code")
     monkeypatch.setenv("UFUNC_MAGIC_KEY", "mine")
     assert store.get(unsigned) is None
@@ -226,7 +234,7 @@ def test_with_a_key_only_what_was_signed_with_it_is_used(store, monkeypatch):
 
 
 def test_entries_that_others_can_use_are_left_to_them(store, monkeypatch):
-    name = key(["mine"])
+    name = make_key(["mine"])
     store.publish(name, record=b"r", code=b"code")
     monkeypatch.setenv("UFUNC_MAGIC_KEY", "mine")
     assert store.get(name) is None
@@ -236,11 +244,11 @@ def test_entries_that_others_can_use_are_left_to_them(store, monkeypatch):
 
 def test_a_signed_entry_that_points_to_another_object_is_refused(store, monkeypatch):
     monkeypatch.setenv("UFUNC_MAGIC_KEY", "mine")
-    good = store.publish(key(["good"]), record=b"r", code=b"good")
-    store.publish(key(["bad"]), record=b"r", code=b"bad")
-    path = store.path / "keys" / key(["good"])
+    good = store.publish(make_key(["good"]), record=b"r", code=b"good")
+    store.publish(make_key(["bad"]), record=b"r", code=b"bad")
+    path = store.path / "keys" / make_key(["good"])
     path.write_bytes(path.read_bytes().replace(good.digest.encode(), b"0" * 64))
-    assert store.get(key(["good"])) is None
+    assert store.get(make_key(["good"])) is None
 
 
 def test_entries_of_a_version_with_another_format_are_neither_read_nor_removed(store):
@@ -274,12 +282,12 @@ def test_a_cleared_or_deleted_cache_is_made_again(store):
 
 PUBLISHER = """
 import sys
-from ufunc_magic.store import Cache, key
+from ufunc_magic.store import Cache, make_key
 store = Cache(sys.argv[1])
 for n in range(60):
     code = bytes([n]) * 30000
-    entry = store.publish(key([str(n)]), record=b"r%d" % n, code=code)
-    assert entry.library.read_bytes() == code == store.get(key([str(n)])).code
+    entry = store.publish(make_key([str(n)]), record=b"r%d" % n, code=code)
+    assert entry.library.read_bytes() == code == store.get(make_key([str(n)])).code
 """
 
 
@@ -292,7 +300,7 @@ def test_processes_publishing_the_same_at_once_converge(store):
 
 KILLED = """
 import os, sys
-from ufunc_magic.store import Cache, key
+from ufunc_magic.store import Cache, make_key
 step, count = int(sys.argv[2]), 0
 def hook(event, arguments):
     global count
@@ -302,7 +310,7 @@ def hook(event, arguments):
             os.kill(os.getpid(), 9)
 store = Cache(sys.argv[1])
 sys.addaudithook(hook)
-store.publish(key(["one"]), record=b"r", code=b"x" * 50000)
+store.publish(make_key(["one"]), record=b"r", code=b"x" * 50000)
 """
 
 
@@ -324,7 +332,7 @@ def test_a_kill_at_any_step_of_publishing_leaves_all_or_nothing(tmp_path):
 
 
 def filled(store: Cache, count: int) -> list[str]:
-    names = [key([str(n)]) for n in range(count)]
+    names = [make_key([str(n)]) for n in range(count)]
     for age, name in enumerate(reversed(names)):
         entry = store.publish(name, record=b"r", code=f"{name}".encode() * 1000)
         past = time.time() - 1000 - age * 100
@@ -581,17 +589,17 @@ def test_a_relative_folder_of_a_deleted_one_is_an_error_of_ours(tmp_path, monkey
     (tmp_path / "gone").rmdir()
     monkeypatch.setenv("UFUNC_MAGIC_CACHE", "relative")
     with pytest.raises(CacheError, match=r"'relative' .*no longer exists"):
-        default()
+        open_default()
 
 
 # ----------------------------------------------------------------------------------------- default
 
 
 def test_default_follows_the_environment(tmp_path, monkeypatch):
-    first = default()
-    assert default() is first
+    first = open_default()
+    assert open_default() is first
     monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(tmp_path / "b"))
-    assert default().path == tmp_path / "b"
+    assert open_default().path == tmp_path / "b"
 
 
 @pytest.mark.parametrize(
@@ -599,19 +607,19 @@ def test_default_follows_the_environment(tmp_path, monkeypatch):
 )
 def test_the_limit_is_read_from_the_environment(monkeypatch, text, size):
     monkeypatch.setenv("UFUNC_MAGIC_CACHE_MAX", text)
-    assert default().limit == size
+    assert open_default().limit == size
 
 
 @pytest.mark.parametrize("text", ["many", "-1", "1X", "G"])
 def test_a_limit_that_is_no_size_is_refused(monkeypatch, text):
     monkeypatch.setenv("UFUNC_MAGIC_CACHE_MAX", text)
     with pytest.raises(CacheError, match=re.escape(repr(text))):
-        default()
+        open_default()
 
 
 def test_without_the_variable_it_is_the_users_cache_folder(monkeypatch):
     monkeypatch.delenv("UFUNC_MAGIC_CACHE")
-    assert default().path.name == "ufunc_magic"
+    assert open_default().path.name == "ufunc_magic"
 
 
 @pytest.mark.parametrize("inner", ["keys", "code", "code/*"])

@@ -285,7 +285,7 @@ def test_another_working_folder_has_other_headers(tmp_path: Path, monkeypatch: p
 def test_the_background_makes_the_same_portable_object() -> None:
     build = um.compile_c("#include <math.h>\ndouble f(double x) { return sqrt(x); }", guard=False)
     build.object_code
-    keys = [path.name for path in store.default().path.glob("keys/*")]
+    keys = [path.name for path in store.open_default().path.glob("keys/*")]
     assert not [name for name in keys if name.endswith(".files")]
     assert run("#include <math.h>\ndouble f(double x) { return sqrt(x); }") == (0.0, True)
 
@@ -371,7 +371,7 @@ def test_cython_cells_without_files_hold_everywhere(tmp_path: Path, monkeypatch:
     pytest.importorskip("Cython")
     source = "import numpy as np\ncimport numpy as cnp\nfrom libc.math cimport sqrt\ndef f(double x): return sqrt(x)\n"
     assert run(source) == (0.0, False)
-    assert not list(store.default().path.glob("keys/*.files"))
+    assert not list(store.open_default().path.glob("keys/*.files"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     assert run(source) == (0.0, True)
@@ -382,7 +382,7 @@ def test_cython_cells_without_files_hold_everywhere(tmp_path: Path, monkeypatch:
 
 def inputs(*paths: str, absent: tuple[str, ...] = ()) -> Inputs:
     files = tuple(os.path.abspath(path) for path in paths)
-    result = store.stamp(FilesRead(files, absent=absent), since=2 * OLD)
+    result = store.stamp_files(FilesRead(files, absent=absent), since=2 * OLD)
     assert result
     return result
 
@@ -440,7 +440,7 @@ def test_manifest_goes_with_the_rest(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="permission bits")
 def test_read_only_cache_serves_headers_that_are_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run() == (1.0, False)
-    root = store.default().path
+    root = store.open_default().path
 
     def refuse(*_: Any, **__: Any) -> None:
         raise OSError(30, "Read-only file system")
@@ -473,17 +473,17 @@ def test_two_processes_share_the_records() -> None:
 def test_file_that_changes_while_it_is_compiled_is_not_recorded() -> None:
     path = os.path.abspath("a.h")
     now = os.stat(path).st_ctime_ns
-    assert store.stamp(FilesRead((path,)), since=now)
-    assert store.stamp(FilesRead((path,)), since=now - 1) is None
-    assert store.stamp(FilesRead(absent=(path,)), since=now - 1) is None
-    assert store.stamp(FilesRead((path + "x",)), since=now) is None
-    assert store.stamp(FilesRead(known=False), since=now) is None
+    assert store.stamp_files(FilesRead((path,)), since=now)
+    assert store.stamp_files(FilesRead((path,)), since=now - 1) is None
+    assert store.stamp_files(FilesRead(absent=(path,)), since=now - 1) is None
+    assert store.stamp_files(FilesRead((path + "x",)), since=now) is None
+    assert store.stamp_files(FilesRead(known=False), since=now) is None
 
 
 def test_recent_file_is_read_and_not_believed_by_its_time() -> None:
     path = os.path.abspath("a.h")
     os.utime(path)
-    recent = store.stamp(FilesRead((path,)), since=os.stat(path).st_ctime_ns)
+    recent = store.stamp_files(FilesRead((path,)), since=os.stat(path).st_ctime_ns)
     assert recent
     assert recent.files[0][2] == -1
     assert recent.hold()

@@ -91,7 +91,7 @@ def compare_results(
     differences = []
     for position, (e, g) in enumerate(zip(right, actual, strict=True)):
         try:
-            differences.append(_differences(_unmasked(e), np.asarray(_unmasked(g)), tolerance, piled))
+            differences.append(_find_differences(_unmask(e), np.asarray(_unmask(g)), tolerance, piled))
         except ValueError:
             detail = f"output {position + 1} has shape {np.shape(g)} where {np.shape(e)} was expected"
             return Agreement(False, float("inf"), detail=detail)
@@ -100,21 +100,21 @@ def compare_results(
     for spreads, most in ((explain, EXPLAINED), (roundings, ROUNDED)):
         if wrong and spreads is not None and tolerance != 0:
             allowed = SAME_TYPE if tolerance is None else tolerance
-            differences = _explained(differences, spreads, allowed, piled, most=most)
+            differences = _explain_differences(differences, spreads, allowed, piled, most=most)
             wrong = any(difference.wrong.any() for difference in differences)
     if not any(difference.index.size for difference in differences):
         return Agreement(True, 0.0, compared=compared)
-    position, at = _worst(differences, wrong=wrong)
+    position, at = _find_worst(differences, wrong=wrong)
     worst = differences[position]
-    ulp, values = float(worst.ulp[at]), _values(worst, int(worst.index[at]), inputs)
+    ulp, values = float(worst.ulp[at]), _pick_values(worst, int(worst.index[at]), inputs)
     if not wrong:
         detail = "up to rounding" if ulp > piled * OTHER_TYPE else ""
         return Agreement(True, ulp, worst=values, compared=compared, detail=detail)
     which = f"output {position + 1} " if len(differences) > 1 else ""
-    place = f"at ({', '.join(map(_word, values[0]))}) " if values[0] else ""
+    place = f"at ({', '.join(map(_spell_value, values[0]))}) " if values[0] else ""
     least = "at least " if worst.unseen else ""
     share = f"{least}{count(int(worst.wrong.sum()))} of {count(worst.got.size)} differ"
-    detail = f"{which}{place}is {_word(values[2])}, expected {_word(values[1])}; {share}"
+    detail = f"{which}{place}is {_spell_value(values[2])}, expected {_spell_value(values[1])}; {share}"
     return Agreement(False, ulp, worst=values, compared=compared, detail=detail)
 
 
@@ -125,20 +125,20 @@ def find_suspects(results: Any, others: Any) -> NDArray[np.intp]:
     """
     length = min(len(result) for result in (*split_outputs(results), *split_outputs(others)))
     pairs = zip(split_outputs(results), split_outputs(others), strict=True)
-    differences = [_differences(a[:length], np.asarray(b)[:length], None) for a, b in pairs]
-    places = np.concatenate([_furthest(difference) for difference in differences])
+    differences = [_find_differences(a[:length], np.asarray(b)[:length], None) for a, b in pairs]
+    places = np.concatenate([_find_furthest(difference) for difference in differences])
     return np.unique(places) if places.size else places
 
 
 def split_outputs(results: Any) -> tuple[Any, ...]:
     """The outputs of a call as a tuple, with the members of structures in their places."""
     parts = results if isinstance(results, tuple) else (results,)
-    return tuple(member for part in parts for member in _members(part))
+    return tuple(member for part in parts for member in _list_members(part))
 
 
-def _members(result: Any) -> Sequence[Any]:
+def _list_members(result: Any) -> Sequence[Any]:
     names = result.dtype.names if isinstance(result, np.ndarray | np.void) else None
-    return [member for name in names for member in _members(result[name])] if names else [result]
+    return [member for name in names for member in _list_members(result[name])] if names else [result]
 
 
 def is_masked(value: Any) -> bool:
@@ -146,7 +146,7 @@ def is_masked(value: Any) -> bool:
     return "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray)
 
 
-def _unmasked(result: Any) -> Any:
+def _unmask(result: Any) -> Any:
     """A masked array's visible elements: NaN, or None, where it is masked."""
     if not is_masked(result):
         return result
@@ -191,13 +191,13 @@ class _Differences:
     unseen: int = 0
 
 
-def _differences(expected: Any, got: Array, tolerance: float | None, piled: float = 1.0) -> _Differences:
+def _find_differences(expected: Any, got: Array, tolerance: float | None, piled: float = 1.0) -> _Differences:
     if got.dtype.kind not in "fc":
-        return _exact_differences(expected, got)
+        return _find_exact_differences(expected, got)
     raw = np.asarray(expected)
-    e, g = _common(raw, got)
+    e, g = _narrow_both(raw, got)
     e = np.broadcast_to(e, g.shape)
-    widened = raw.dtype.kind in "fc" and _bits(raw) != _bits(got)
+    widened = raw.dtype.kind in "fc" and _count_bits(raw) != _count_bits(got)
     if tolerance is None:
         tolerance = piled * (OTHER_TYPE if widened else SAME_TYPE)
     index = np.flatnonzero(~((e == g) | (np.isnan(e) & np.isnan(g))))
@@ -208,13 +208,13 @@ def _differences(expected: Any, got: Array, tolerance: float | None, piled: floa
     wrong = ulp > tolerance
     with np.errstate(all="ignore"):
         apart = np.abs(there - here).astype(np.float64)
-    eased = wrong & _within(parts, np.abs(here), _typical(e), tolerance)
+    eased = wrong & _is_within(parts, np.abs(here), _find_typical(e), tolerance)
     if np.count_nonzero(eased) <= EASED_SHARE * g.size:
         wrong &= ~eased
     return _Differences(e, g, index, ulp, apart, wrong, widened)
 
 
-def _within(parts: list[tuple[Array, Array]], size: Array, typical: float, tolerance: float) -> NDArray[np.bool_]:
+def _is_within(parts: list[tuple[Array, Array]], size: Array, typical: float, tolerance: float) -> NDArray[np.bool_]:
     allowed = 2 * tolerance * float(np.finfo(size.dtype).eps) * np.maximum(size.astype(np.float64), typical)
     with np.errstate(all="ignore"):
         within = [np.abs(b - a) <= allowed for a, b in parts]
@@ -222,17 +222,17 @@ def _within(parts: list[tuple[Array, Array]], size: Array, typical: float, toler
     return np.asarray(np.logical_and.reduce(within) & np.isfinite(size), dtype=np.bool_)
 
 
-def _typical(expected: Array) -> float:
+def _find_typical(expected: Array) -> float:
     size = np.abs(expected.reshape(-1)[:: max(1, expected.size // 10_000)]).astype(np.float64)
     size = size[np.isfinite(size) & (size > 0)]
     return float(np.partition(size, size.size // 2)[size.size // 2]) if size.size else 0.0  # median() loads numpy.ma
 
 
-def _bits(array: Array) -> int:
+def _count_bits(array: Array) -> int:
     return int(np.finfo(array.dtype).nmant)
 
 
-def _common(expected: Array, got: Array) -> tuple[Array, Array]:
+def _narrow_both(expected: Array, got: Array) -> tuple[Array, Array]:
     """Both sides in the narrower of the two floating types, complex if either is."""
     if expected.dtype.kind not in "fc":
         expected = expected.astype(got.dtype)
@@ -243,7 +243,7 @@ def _common(expected: Array, got: Array) -> tuple[Array, Array]:
         return expected.astype(both, copy=False), got.astype(both, copy=False)
 
 
-def _exact_differences(expected: Any, got: Array) -> _Differences:
+def _find_exact_differences(expected: Any, got: Array) -> _Differences:
     e = np.asarray(expected)
     if got.dtype.kind == "b" and e.dtype.kind != "O":
         e = e.astype(np.bool_)
@@ -257,11 +257,11 @@ def _exact_differences(expected: Any, got: Array) -> _Differences:
     return _Differences(e, got, index, np.fmax(apart, 1.0), apart, np.ones(index.size, np.bool_))
 
 
-def _explained(
+def _explain_differences(
     differences: list[_Differences], explain: Explain, tolerance: float, piled: float, *, most: int
 ) -> list[_Differences]:
     """``differences`` with only those wrong that were examined and remain unexplained."""
-    rows = np.unique(np.concatenate([_furthest(difference, most=most) for difference in differences]))
+    rows = np.unique(np.concatenate([_find_furthest(difference, most=most) for difference in differences]))
     spreads = explain(rows)
     remaining = []
     for difference, spread in zip(differences, spreads, strict=True):
@@ -271,7 +271,7 @@ def _explained(
         limit = piled * (max(tolerance, OTHER_TYPE) if difference.widened else tolerance)
         with np.errstate(all="ignore"):
             apart = difference.apart[looked_at]
-            within = (apart <= limit / 2 * _coarse(np.asarray(spread), difference.got)[place]) & np.isfinite(apart)
+            within = (apart <= limit / 2 * _coarsen(np.asarray(spread), difference.got)[place]) & np.isfinite(apart)
         wrong = np.zeros_like(difference.wrong)
         wrong[looked_at] = ~within
         unseen = difference.unseen + int(difference.wrong.sum() - looked_at.sum())
@@ -279,7 +279,7 @@ def _explained(
     return remaining
 
 
-def _coarse(spread: Array, got: Array) -> Array:
+def _coarsen(spread: Array, got: Array) -> Array:
     """``spread``, with the median where a result did not move: it is coarser there than the inputs' last bits."""
     moved = spread[np.isfinite(spread) & (spread > 0)]
     if got.dtype.kind not in "fc" or not moved.size:
@@ -287,7 +287,7 @@ def _coarse(spread: Array, got: Array) -> Array:
     return np.where(spread == 0, np.median(moved), spread)
 
 
-def _furthest(difference: _Differences, *, most: int = EXPLAINED) -> NDArray[np.intp]:
+def _find_furthest(difference: _Differences, *, most: int = EXPLAINED) -> NDArray[np.intp]:
     """Positions along the first axis of the wrong elements furthest off, in ulp or in value."""
     wrong = np.flatnonzero(difference.wrong)
     measures = (np.nan_to_num(m[wrong], nan=np.inf, posinf=np.inf) for m in (difference.ulp, difference.apart))
@@ -300,7 +300,7 @@ def _lead(difference: _Differences, places: NDArray[np.intp]) -> tuple[NDArray[n
     return np.unravel_index(places, difference.got.shape or (1,))
 
 
-def _worst(differences: list[_Differences], *, wrong: bool) -> tuple[int, int]:
+def _find_worst(differences: list[_Differences], *, wrong: bool) -> tuple[int, int]:
     """The output with the largest distance, among the wrong values if there are any, and its position in ``index``."""
     largest = (-1.0, 0, 0)
     for position, difference in enumerate(differences):
@@ -311,13 +311,13 @@ def _worst(differences: list[_Differences], *, wrong: bool) -> tuple[int, int]:
     return -largest[1], largest[2]
 
 
-def _values(difference: _Differences, place: int, inputs: Sequence[Array]) -> tuple[Any, Any, Any]:
+def _pick_values(difference: _Differences, place: int, inputs: Sequence[Array]) -> tuple[Any, Any, Any]:
     where = np.unravel_index(place, difference.got.shape)
-    elements = tuple(_at(array, where, difference.got.shape) for array in inputs)
+    elements = tuple(_pick_at(array, where, difference.got.shape) for array in inputs)
     return elements, _number(difference.expected[where]), _number(difference.got[where])
 
 
-def _at(array: Array, where: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+def _pick_at(array: Array, where: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
     """The input at an output's place: of the same shape, or a core after the first axis."""
     if array.shape == shape:
         return _number(array[where])
@@ -331,6 +331,6 @@ def _number(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _word(value: Any) -> str:
+def _spell_value(value: Any) -> str:
     word = str(value)
     return word if len(word) <= 40 else f"{word[:37]}..."

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..model import FAULTS, ComparisonError
-from ..render import Agreement, Comparison, Row, count, duration
+from ..render import Agreement, Comparison, Row, count, spell_duration
 from .agreement import split_outputs
 from .candidates import Candidate, count_variants, try_call
 from .expectation import check_whole, copy_arrays, explain_rounding, find_changed
@@ -145,7 +145,7 @@ class _Sizes:
                 fitting.add(label)
             else:
                 left_out = f"left out from {count(size, 'element')} on, where a call takes about"
-                self.notes.append(f"{label}: {left_out} {duration(cost[label])}")
+                self.notes.append(f"{label}: {left_out} {spell_duration(cost[label])}")
                 del self.costs[label]
         return [one for one in known if one.label in fitting]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..model import FAULTS, ComparisonError
 from ..render import Agreement, Kind, import_required
-from ..runtime import loops_of, ufunc_of
+from ..runtime import find_loops, find_ufunc
 from .agreement import split_outputs
 from .rounds import Call, Clock, TimedCall, time_once
 
@@ -142,8 +142,8 @@ def _make_candidate(label: str, value: Any, names: Mapping[str, Any]) -> Candida
             _make_synchronous(function, lambda result: [part.block_until_ready() for part in split_outputs(result)]),
         )
     kind: Kind = "other"
-    if ufunc_of(function) is not None:
-        kind = "ufunc" if loops_of(function) else "numpy"
+    if find_ufunc(function) is not None:
+        kind = "ufunc" if find_loops(function) else "numpy"
     return Candidate(label, function, kind)
 
 
@@ -232,7 +232,7 @@ def try_call(name: str, call: Call, *, clock: Clock, fetch: Callable[[Any], Any]
         if not is_numeric(part):
             fault = f"{name} returns {describe(part)}, not numbers."
             raise ComparisonError(fault, remedy="Return an array of numbers, or a tuple of such arrays.")
-    if ufunc_of(call.function) is not None:
+    if find_ufunc(call.function) is not None:
         return seconds, result
     parts = tuple(part.copy() if isinstance(part, np.ndarray) else part for part in split_outputs(result))
     return seconds, parts if isinstance(result, tuple) or len(parts) > 1 else parts[0]

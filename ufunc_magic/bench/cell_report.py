@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .. import guard
 from ..cells import DeviceTime, Language
-from ..languages import language_of
+from ..languages import find_language
 from ..model import (
     FAULTS,
     MOST_TIMED,
@@ -29,8 +29,8 @@ from ..model import (
     UfuncMagicError,
     read_core_sizes,
 )
-from ..render import ANY_ORDER, Bound, Comparison, Report, Row, ratio
-from ..runtime import Build, count_processors, letters, operand_dtypes, ufunc_of
+from ..render import ANY_ORDER, Bound, Comparison, Report, Row, spell_ratio
+from ..runtime import Build, count_processors, find_operand_dtypes, find_ufunc, spell_letters
 from .agreement import compare_results
 from .candidates import Candidate, evaluate
 from .comparing import BUDGET_OF_SIZES, compare_request, make_groups
@@ -81,7 +81,7 @@ def report(
     comparisons: list[Comparison] = []
     busy = ""
     notes = [*build.notes]
-    language = language_of(object_code)
+    language = find_language(object_code)
     if options.time:
         # An error in an option is raised before anything is timed.
         parse_rivals(options.vs)
@@ -106,7 +106,7 @@ def report(
     known = {*without, *(code.name for code in codes)}
     # The cell imported modules, and did not make them.
     names_of_others = [name for name in build if name not in known and not isinstance(build[name], types.ModuleType)]
-    others = [Bound(name, "other", call=_word(name, build[name])) for name in names_of_others]
+    others = [Bound(name, "other", call=_spell_kind(name, build[name])) for name in names_of_others]
     return Report(
         name=build.name,
         functions=(*(_bound(code, build.place) for code in codes), *others),
@@ -129,14 +129,14 @@ def report(
 def _bound(code: CellFunction, place: CellPlace) -> Bound:
     call = f"{code.name}({', '.join(code.parameters)})"
     if code.kind == "ufunc":
-        types = tuple(letters(loop.types, code.nin) for loop in code.loops)
+        types = tuple(spell_letters(loop.types, code.nin) for loop in code.loops)
         return Bound(code.name, call=call, types=types, core=code.core, doc=code.doc.partition("\n")[0])
     if code.kind == "kernel":
         call = f"{code.name}[grid, block]({', '.join(code.parameters)})"
     return Bound(code.name, code.kind, call, place.text(code.reason))
 
 
-def _word(name: str, value: Any) -> str:
+def _spell_kind(name: str, value: Any) -> str:
     """``"Integrator (class)"``, ``"helper()"``, ``"TABLE"``."""
     return f"{name} (class)" if isinstance(value, type) else f"{name}()" if callable(value) else name
 
@@ -161,14 +161,14 @@ class _Cell:
 
     @property
     def language(self) -> Language:
-        return language_of(self.object_code)
+        return find_language(self.object_code)
 
     def compare_all(self, codes: Sequence[CellFunction]) -> tuple[list[Comparison], list[str]]:
         """A table for each of the first functions that can be timed, and notes."""
         known = [code for code in codes if code.kind == "ufunc" or code.samples]
         reference = _find_reference(self.options.ref, self.names) if self.options.ref and known else None
         data = _find_data(self.options.data, self.names) if self.options.data and known else None
-        runs = self.language.host_candidate
+        runs = self.language.find_host_candidate
         timed = [c for c in known if (c.timed or c.samples) and runs(self.build[c.name])[0] is not None][:MOST_TIMED]
         notes = []
         if not guard.can_copy() and (stateful := [c.name for c in timed if not c.traceless]):
@@ -210,7 +210,7 @@ class _Cell:
         gain = compare_rounds(*measure(calls, clock=CLOCK, pace=Pace(CLOCK() + GAIN)))[0]
         assert self.loops is not None
         self.loops.remember_gain(code.name, gain)
-        words = f"{ANY_ORDER}: {ratio(gain)}"
+        words = f"{ANY_ORDER}: {spell_ratio(gain)}"
         rows = tuple(replace(row, note=row.note.replace(ANY_ORDER, words)) for row in comparison.rows)
         return replace(comparison, rows=rows)
 
@@ -248,12 +248,12 @@ class _Cell:
         options, bound = self.options, self.build[code.name]
         core_sizes = read_core_sizes(options.core)
         # A def with keyword-only parameters accepts no arrays by position; its ufunc does.
-        bound = ufunc_of(bound) or bound
-        host, label = self.language.host_candidate(bound)
-        host, device_times = host or bound, self.language.device_times(bound)
+        bound = find_ufunc(bound) or bound
+        host, label = self.language.find_host_candidate(bound)
+        host, device_times = host or bound, self.language.find_device_times(bound)
         rivals = (*request.forms.expression, *(one for one in others if one.kind != "numpy"))
         operands = Operands(
-            letters(code.timed, code.nin),
+            spell_letters(code.timed, code.nin),
             code.parameters[: code.nin],
             [[int(d) if d.isdecimal() else d for d in core] for core in code.cores[: code.nin]],
             make_known_inputs(code, options.size or SAMPLED, core_sizes) or None,
@@ -264,13 +264,13 @@ class _Cell:
             uses=code.uses,
         )
         if data is not None:
-            arrays = convert_inputs(data, operand_dtypes(code.function_code)[: code.nin], operands.cores)
+            arrays = convert_inputs(data, find_operand_dtypes(code.function_code)[: code.nin], operands.cores)
             operands = replace(operands, arrays=arrays, size=operands.size or len(arrays[0]))
         request = replace(
             request,
             candidates=(Candidate(label, host, "ufunc"), *rivals),
             inputs=operands,
-            threads=Threads(self.build.threads, _most_threads(options)) if self.object_code.threads else None,
+            threads=Threads(self.build.threads, _count_threads(options)) if self.object_code.threads else None,
             on_device=device_times and functools.partial(make_device_rows, host, bound, device_times),
             stateful=request.stateful and not device_times,  # a copy cannot use the device
             budget=replace(request.budget, seconds=request.budget.seconds * (1 + RIVAL_BUDGET * len(others))),
@@ -311,10 +311,10 @@ def make_known_inputs(code: CellFunction, size: int, core_sizes: Mapping[str, in
             [[int(d) if d.isdecimal() else d for d in core] for core in code.cores[: code.nin]], core_sizes
         )
         inputs = []
-        for place, dtype in enumerate(operand_dtypes(code.function_code)[: code.nin]):
+        for place, dtype in enumerate(find_operand_dtypes(code.function_code)[: code.nin]):
             array = np.zeros((size, *shapes[place]), dtype)
             # An integer may be the place in an array of its structure.
-            inputs.append(_filled(array, rng, most=1 if dtype.names and code.cautious else 10))
+            inputs.append(_fill(array, rng, most=1 if dtype.names and code.cautious else 10))
             if place in sizes:
                 array[...] = sizes[place]
         return tuple(inputs)
@@ -325,18 +325,18 @@ def make_known_inputs(code: CellFunction, size: int, core_sizes: Mapping[str, in
     return shuffle_arrays(columns, size) if columns else ()
 
 
-def _filled(array: NDArray[Any], rng: np.random.Generator, *, most: int) -> NDArray[Any]:
+def _fill(array: NDArray[Any], rng: np.random.Generator, *, most: int) -> NDArray[Any]:
     """The array with small positive numbers in it, of structures in every member; integers up to ``most``."""
     if array.dtype.names:
         for name in array.dtype.names:
-            _filled(array[name], rng, most=most)
+            _fill(array[name], rng, most=most)
     else:
         low, high = (1, most) if array.dtype.kind in "iu" else (0.05, 0.95)
         array[...] = rng.uniform(low, high, array.shape).astype(array.dtype)
     return array
 
 
-def _most_threads(options: Options) -> int:
+def _count_threads(options: Options) -> int:
     return options.parallel if options.parallel > 0 else count_processors()
 
 
@@ -372,7 +372,9 @@ def read_data(expression: str, names: Mapping[str, Any]) -> Callable[[CellFuncti
     def data_of(code: CellFunction) -> tuple[NDArray[Any], ...]:
         cores = [[int(d) if d.isdecimal() else d for d in core] for core in code.cores[: code.nin]]
         try:
-            return () if code.records else convert_inputs(data, operand_dtypes(code.function_code)[: code.nin], cores)
+            return (
+                () if code.records else convert_inputs(data, find_operand_dtypes(code.function_code)[: code.nin], cores)
+            )
         except (ComparisonError, ValueError):  # the table says so
             return ()
 

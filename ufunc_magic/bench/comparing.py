@@ -12,7 +12,7 @@ import numpy as np
 
 from ..model import FAULTS, ComparisonError
 from ..render import Comparison
-from ..runtime import origin_of, ufunc_of
+from ..runtime import find_origin, find_ufunc
 from .callables import compare_on_arguments
 from .candidates import Candidate, CandidateLike, make_candidates
 from .elementwise import prepare_ufunc
@@ -83,13 +83,13 @@ def _compare_function(request: Request, inputs: Operands | Parameters) -> Compar
         if request.on_device is not None:
             more = tuple(request.on_device(prepared.arguments))
             rows += more if rows[0].speedup is None else add_speedups(more, rows[0])
-    arguments = tuple(map(_head, prepared.arguments))
+    arguments = tuple(map(_keep_head, prepared.arguments))
     return Comparison(
         request.name, rows, prepared.signature, prepared.notes, inputs=ranges, core=prepared.core, arguments=arguments
     )
 
 
-def _head(argument: Any) -> Any:
+def _keep_head(argument: Any) -> Any:
     """The part of an argument that a comparison keeps: IPython keeps the reports of all cells."""
     return argument[:REMEMBERED].copy() if isinstance(argument, np.ndarray) and argument.ndim else argument
 
@@ -174,7 +174,7 @@ def make_request(
         Arguments([]),
         reference=expectation,
         tolerance=tolerance,
-        stateful=any(_keeps_state(one.function) for one in candidates),
+        stateful=any(_may_keep_state(one.function) for one in candidates),
     )
 
     def draw(size: int) -> tuple[Any, ...]:
@@ -185,9 +185,9 @@ def make_request(
     return replace(request, inputs=Arguments(groups), budget=Budget(seconds))
 
 
-def _keeps_state(function: Callable[..., Any]) -> bool:
+def _may_keep_state(function: Callable[..., Any]) -> bool:
     """Whether it is a compiled function of a cell that may keep state; one that came from elsewhere may."""
-    origin = origin_of(function)
+    origin = find_origin(function)
     return origin is not None and not (origin.cell_function and origin.cell_function.traceless)
 
 
@@ -227,7 +227,7 @@ def make_groups(
 
 def _draw_arguments(candidates: Sequence[Candidate], *, size: int) -> tuple[Any, ...]:
     """Random numbers for the first ufunc, or for as many parameters as the first function has."""
-    ufunc = next(filter(None, (ufunc_of(one.function) for one in candidates)), None)
+    ufunc = next(filter(None, (find_ufunc(one.function) for one in candidates)), None)
     first = ufunc or candidates[0].function
     if ufunc is not None:
         loops = [loop.partition("->")[0] for loop in ufunc.types if "O" not in loop]

@@ -19,7 +19,7 @@ from ..render import count
 from . import expectation
 from .agreement import find_suspects, split_outputs
 from .candidates import Candidate, describe, is_numeric
-from .expectation import Expected, call_each, check_points, loop_over, to_lists
+from .expectation import Expected, call_each, call_on_elements, check_points, to_lists
 from .judging import Prepared
 from .request import Operands, Request
 from .rounds import Call, TimedCall, count_affordable, time_once
@@ -64,7 +64,7 @@ def prepare_ufunc(request: Request, operands: Operands) -> Prepared:
     results = request.call_apart(lambda: time_once(request.call(arrays), clock=clock)[1])
     whole = reference if reference and expectation.takes_arrays(reference.function, arrays, len(operands.out)) else None
     if whole:
-        expected = [_with_roundings(request, operands, expectation.expect_everywhere(whole.function, arrays))]
+        expected = [_expect_roundings(request, operands, expectation.expect_everywhere(whole.function, arrays))]
     else:
         expected = _expect(request, operands, arrays)
     computed = [(rival, _compute(request, operands, rival, arrays)) for rival in request.rivals]
@@ -72,7 +72,7 @@ def prepare_ufunc(request: Request, operands: Operands) -> Prepared:
         if rival.kind == "numpy" and isinstance(run, tuple):
             expected += _expect_suspects(request, operands, arrays, (results, run[1]), expected[:1])
     verdict = check_points(expected, results, ufunc=request.function)
-    entries, notes = [_python_loop(request, operands, arrays, expected, scalar=not whole)], []
+    entries, notes = [_time_python_loop(request, operands, arrays, expected, scalar=not whole)], []
     if whole:
         call = Call(whole.function, arrays)
         entries.append(TimedCall(whole.label, "other", call, number, note="expected results"))
@@ -129,7 +129,7 @@ def _choose_inputs(request: Request, operands: Operands) -> Arrays:
     def run(number: int) -> None:
         time_once(request.call(_cut(arrays, number)), clock=request.budget.clock)
 
-    return _cut(arrays, request.fitting(run, UFUNC_CALL, most=most))
+    return _cut(arrays, request.count_fitting(run, UFUNC_CALL, most=most))
 
 
 def _cut(arrays: Arrays, number: int) -> Arrays:
@@ -167,7 +167,7 @@ def draw_inputs(request: Request, operands: Operands) -> Arrays:
             pass  # `sample_inputs` searches an interval where it does not raise
 
     run(1)  # includes all that happens only once
-    pool = request.fitting(run, SAMPLING, most=POOL)
+    pool = request.count_fitting(run, SAMPLING, most=POOL)
     # From here on: unscreened samples are those on which plain Python raises where C returns NaN.
     deadline = clock() + max(SEARCH, SAMPLING * budget.seconds)
     each_bytes = larger * sum(array.nbytes for array in few) // POOL
@@ -205,7 +205,7 @@ def _choose_core_sizes(request: Request, operands: Operands) -> dict[str, int]:
         arrays = sample_inputs(
             operands.types, size=1, cores=operands.cores, cautious=True, trials=trials, uses=operands.uses
         )
-        call = Call(loop_over, (function, to_lists(arrays) if request.forms.exact else arrays))
+        call = Call(call_on_elements, (function, to_lists(arrays) if request.forms.exact else arrays))
         try:
             taken.append(request.call_apart(lambda call=call: time_once(call, clock=clock)[0]))  # type: ignore[misc]
         except UfuncMagicError:  # a crash or an exit, which must not happen again
@@ -215,12 +215,12 @@ def _choose_core_sizes(request: Request, operands: Operands) -> dict[str, int]:
         largest = sum(map(math.prod, shape_cores(operands.cores, dict.fromkeys(names, following) | dict(known))))
         if not following or 8 * largest * operands.size > BYTES:
             break
-        if taken[-1] * _growth(steps, taken, least=max(map(len, operands.cores))) > limit:
+        if taken[-1] * _find_growth(steps, taken, least=max(map(len, operands.cores))) > limit:
             break
     return dict.fromkeys(names, chosen) | dict(known)
 
 
-def _growth(steps: Sequence[int], taken: Sequence[float], *, least: int) -> float:
+def _find_growth(steps: Sequence[int], taken: Sequence[float], *, least: int) -> float:
     """How many times as long the next size takes, if time grows by the same power again, of ``least`` or more."""
     number, order = len(taken), float(least)
     if number > 1 and min(taken[-2:]) > 0:
@@ -260,7 +260,7 @@ def _expect_at(
     forms, nout = request.forms, len(operands.out)
     if request.reference:
         part = expectation.expect_at(request.reference.function, arrays, places, nout=nout)
-        return part and _with_roundings(request, operands, part)
+        return part and _expect_roundings(request, operands, part)
     if request.stateful:  # a second call of it would begin with another state
         return expectation.expect_at(forms.exact, arrays, places, nout=nout)  # type: ignore[arg-type]
     narrow = forms.python is not forms.exact and set(operands.types) & set("efF")
@@ -268,12 +268,12 @@ def _expect_at(
     return expectation.expect_at(forms.exact, arrays, places, nout=nout, unrounded=doubles, random=forms.random)  # type: ignore[arg-type]
 
 
-def _with_roundings(request: Request, operands: Operands, part: Expected) -> Expected:
+def _expect_roundings(request: Request, operands: Operands, part: Expected) -> Expected:
     """The expectations of the reference, with the roundings of the function's own form where it has one."""
     exact, random = request.forms.exact, request.forms.random
     if request.stateful or exact is None or random is None:
         return part
-    return expectation.with_roundings(part, exact=exact, random=random, nout=len(operands.out))
+    return expectation.add_roundings(part, exact=exact, random=random, nout=len(operands.out))
 
 
 def _check_reference(label: str, results: Sequence[Any], nout: int) -> None:
@@ -304,7 +304,7 @@ def _expect_suspects(
 def _compute(request: Request, operands: Operands, rival: Candidate, arrays: Arrays) -> tuple[Call, Any] | str:
     """A call on as many elements as a function of arrays can compute, and its results; or a note if it fails."""
     try:
-        part = request.fitting(lambda n: rival.function(*_cut(arrays, n)), VECTOR_PASS, most=len(arrays[0]))
+        part = request.count_fitting(lambda n: rival.function(*_cut(arrays, n)), VECTOR_PASS, most=len(arrays[0]))
         call = Call(rival.function, _cut(arrays, part))
         results = split_outputs(time_once(call, clock=request.budget.clock)[1])
         if any(result is argument for result in results for argument in call.arguments):
@@ -316,7 +316,7 @@ def _compute(request: Request, operands: Operands, rival: Candidate, arrays: Arr
     return call, full if len(operands.out) > 1 else full[0]
 
 
-def _python_loop(
+def _time_python_loop(
     request: Request, operands: Operands, arrays: Arrays, expected: Sequence[Expected], *, scalar: bool
 ) -> TimedCall:
     """The Python loop: of the user's reference on scalars, of a Python form, or of the compiled scalar.
@@ -334,18 +334,20 @@ def _python_loop(
         if function is None:
             continue
         try:
-            lists = _fitting_lists(request, function, arrays)
+            lists = _fit_lists(request, function, arrays)
             text = forms.text if function is forms.python else ""
             trusted = not expected or request.stateful or function is forms.exact or bool(reference)
             if forms.watched and function is forms.watched.function:
-                loop_over(function, lists)
+                call_on_elements(function, lists)
                 natural = forms.watched.natural()
                 function, note, text = natural.function, natural.note, natural.text
-                if not trusted and not expectation.loop_agrees(function, lists, expected[0], dtypes=operands.out):
+                if not trusted and not expectation.check_loop(function, lists, expected[0], dtypes=operands.out):
                     continue
-            elif not trusted and not expectation.loop_agrees(function, lists, expected[0], dtypes=operands.out):
+            elif not trusted and not expectation.check_loop(function, lists, expected[0], dtypes=operands.out):
                 note = _PYTHON_RULES
-            return TimedCall(label, "python", Call(loop_over, (function, lists)), len(lists[0]), note=note, text=text)
+            return TimedCall(
+                label, "python", Call(call_on_elements, (function, lists)), len(lists[0]), note=note, text=text
+            )
         except FAULTS:
             continue
 
@@ -354,14 +356,14 @@ def _python_loop(
         return [list(array) for array in _cut(arrays, number)]
 
     most = len(arrays[0])
-    part = request.fitting(lambda n: loop_over(request.function, to_numbers(n)), PYTHON_PASS, most=most)
-    return TimedCall(STAND_IN, "scalar", Call(loop_over, (request.function, to_numbers(part))), part)
+    part = request.count_fitting(lambda n: call_on_elements(request.function, to_numbers(n)), PYTHON_PASS, most=most)
+    return TimedCall(STAND_IN, "scalar", Call(call_on_elements, (request.function, to_numbers(part))), part)
 
 
-def _fitting_lists(request: Request, function: Callable[..., Any], arrays: Arrays) -> tuple[list[Any], ...]:
+def _fit_lists(request: Request, function: Callable[..., Any], arrays: Arrays) -> tuple[list[Any], ...]:
     """The arrays as lists, as many elements as ``function`` computes in its share of the budget."""
 
     def run(number: int) -> None:
-        loop_over(function, to_lists(_cut(arrays, number)))
+        call_on_elements(function, to_lists(_cut(arrays, number)))
 
-    return to_lists(_cut(arrays, request.fitting(run, PYTHON_PASS, most=len(arrays[0]))))
+    return to_lists(_cut(arrays, request.count_fitting(run, PYTHON_PASS, most=len(arrays[0]))))

@@ -41,7 +41,7 @@ def to_lists(inputs: Sequence[NDArray[Any]]) -> tuple[list[Any], ...]:
     return tuple(array.astype(narrow.get(array.dtype.char, array.dtype), copy=False).tolist() for array in inputs)
 
 
-def loop_over(function: Callable[..., Any], columns: Sequence[list[Any]]) -> list[Any]:
+def call_on_elements(function: Callable[..., Any], columns: Sequence[list[Any]]) -> list[Any]:
     """Call the function on each element, as a person would write it; results in a list."""
     match columns:
         case [xs]:
@@ -86,7 +86,7 @@ def takes_arrays(function: Callable[..., Any], inputs: Sequence[NDArray[Any]], n
     few = [array[:4] for array in inputs]
     try:
         whole = function(*few)
-        parts = gather(loop_over(function, to_lists(few)), nout)
+        parts = gather(call_on_elements(function, to_lists(few)), nout)
         whole, parts = (result if isinstance(result, tuple) else (result,) for result in (whole, parts))
         pairs = list(zip(whole, parts, strict=True))
         return all(np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-3, equal_nan=True) for a, b in pairs)
@@ -127,9 +127,9 @@ def expect_everywhere(function: Callable[..., Any], inputs: Arrays) -> Expected:
     return Expected(inputs, again(inputs), np.arange(len(inputs[0])), again)
 
 
-def with_roundings(part: Expected, *, exact: Callable[..., Any], random: Callable[..., Any], nout: int) -> Expected:
+def add_roundings(part: Expected, *, exact: Callable[..., Any], random: Callable[..., Any], nout: int) -> Expected:
     """The expectations of a reference, with the checked function's own forms: how far other roundings move it."""
-    again, drawn = (functools.partial(_again, form, nout) for form in (exact, random))
+    again, drawn = (functools.partial(_recompute, form, nout) for form in (exact, random))
     return replace(part, random=drawn, exact=again)
 
 
@@ -156,12 +156,12 @@ def expect_at(
     undefined = len(passed) - len(results)
     inputs = tuple(array[passed] for array in inputs)
     places = places if places is None else places[passed]
-    again = functools.partial(_again, function, nout)
-    doubles, drawn = (f and functools.partial(_again, f, nout) for f in (unrounded, random))
+    again = functools.partial(_recompute, function, nout)
+    doubles, drawn = (f and functools.partial(_recompute, f, nout) for f in (unrounded, random))
     return Expected(inputs, split_outputs(gather(results, nout)), places, again, doubles, drawn, undefined=undefined)
 
 
-def _again(function: Callable[..., Any], nout: int, arrays: Arrays) -> Arrays:
+def _recompute(function: Callable[..., Any], nout: int, arrays: Arrays) -> Arrays:
     """Results of a function of scalars; NaN where it raises."""
     values, ran = call_each(function, to_lists(arrays))
     if not values:
@@ -208,12 +208,12 @@ def check_points(
     first = next(part for part in parts if len(part.inputs[0]))
     read, written = (max(array[:1].size for array in of) for of in (first.inputs, first.results))
     return compare_results(
-        _joined([part.results for part in parts]),
-        _joined(actual),
-        inputs=_joined([part.inputs for part in parts]),
+        _join_parts([part.results for part in parts]),
+        _join_parts(actual),
+        inputs=_join_parts([part.inputs for part in parts]),
         terms=read // max(1, written),
-        explain=functools.partial(_spreads, parts, _spread),
-        roundings=functools.partial(_spreads, parts, _noise) if all(part.random for part in parts) else None,
+        explain=functools.partial(_find_spreads, parts, _spread),
+        roundings=functools.partial(_find_spreads, parts, _find_noise) if all(part.random for part in parts) else None,
     )
 
 
@@ -246,8 +246,8 @@ def check_whole(
     # Each result was gathered from at least so many numbers.
     terms = size // max(1, min((int(np.size(part)) for part in split_outputs(expected)), default=1))
     return compare_results(
-        _thinned(expected, step),
-        _thinned(results, step),
+        _thin(expected, step),
+        _thin(results, step),
         tolerance=tolerance,
         inputs=tuple(np.asarray(arg)[::step] if np.ndim(arg) else np.asarray(arg) for arg in arguments),
         explain=explain and (lambda places: explain(places * step)),
@@ -255,7 +255,7 @@ def check_whole(
     )
 
 
-def _thinned(results: Any, step: int) -> Any:
+def _thin(results: Any, step: int) -> Any:
     """Every ``step``-th element of each output."""
     if step == 1:
         return results
@@ -280,38 +280,38 @@ def explain_rounding(
 
     def explain(rows: NDArray[np.intp]) -> Arrays:
         rng = np.random.default_rng(0)
-        known, again = (_numbers(function(*arguments)) for _ in range(2))
+        known, again = (_to_numbers_of_results(function(*arguments)) for _ in range(2))
         spreads = tuple(np.zeros(array.shape) for array in known)
         for draw in range(DRAWS):
             if draw >= 2 and not patience():
                 break
             try:
-                moved = _numbers(function(*(_moved_argument(argument, rng) for argument in arguments)))
+                moved = _to_numbers_of_results(function(*(_move_argument(argument, rng) for argument in arguments)))
                 spreads = tuple(np.fmax(s, np.abs(m - k)) for s, m, k in zip(spreads, moved, known, strict=True))
             except FAULTS:
                 continue
         # Results that differ by themselves, such as random numbers, are not explained by the arguments.
-        spreads = tuple(np.where(_same(k, a), s, np.nan) for s, k, a in zip(spreads, known, again, strict=True))
+        spreads = tuple(np.where(_are_same(k, a), s, np.nan) for s, k, a in zip(spreads, known, again, strict=True))
         return tuple(np.take(spread, rows, axis=0, mode="clip") for spread in spreads)
 
     return explain
 
 
-def _same(some: NDArray[Any], others: NDArray[Any]) -> Any:
+def _are_same(some: NDArray[Any], others: NDArray[Any]) -> Any:
     return some.shape == others.shape and ((some == others) | (np.isnan(some) & np.isnan(others)))
 
 
-def _numbers(results: Any) -> Arrays:
+def _to_numbers_of_results(results: Any) -> Arrays:
     arrays = (np.atleast_1d(np.asarray(result)) for result in split_outputs(results))
     return tuple(a.astype(np.result_type(a, np.float64) if a.dtype.kind in "biufc" else np.float64) for a in arrays)
 
 
-def _moved_argument(argument: Any, rng: np.random.Generator) -> Any:
+def _move_argument(argument: Any, rng: np.random.Generator) -> Any:
     if is_masked(argument):
-        return np.ma.array(_moved(argument.data, rng), mask=argument.mask)
+        return np.ma.array(_move_numbers(argument.data, rng), mask=argument.mask)
     if isinstance(argument, np.ndarray):
-        return _moved(argument, rng)
-    return _moved(np.asarray(argument), rng).item() if isinstance(argument, (float, complex)) else argument
+        return _move_numbers(argument, rng)
+    return _move_numbers(np.asarray(argument), rng).item() if isinstance(argument, (float, complex)) else argument
 
 
 def _cut(part: Expected, number: int) -> Expected:
@@ -324,7 +324,7 @@ def _cut(part: Expected, number: int) -> Expected:
     return replace(part, inputs=inputs, results=results, places=part.places[inside])
 
 
-def _spreads(
+def _find_spreads(
     parts: Sequence[Expected], spread: Callable[[Expected, NDArray[np.intp]], Arrays], rows: NDArray[np.intp]
 ) -> Arrays:
     """How far expectations move at ``rows`` of the joined parts, in the parts' order."""
@@ -335,7 +335,7 @@ def _spreads(
         if here.size:
             spreads.append(spread(part, here))
         start = stop
-    return _joined(spreads)
+    return _join_parts(spreads)
 
 
 def _spread(part: Expected, rows: NDArray[np.intp]) -> Arrays:
@@ -346,21 +346,23 @@ def _spread(part: Expected, rows: NDArray[np.intp]) -> Arrays:
     rng = np.random.default_rng(0)
     inputs = tuple(array[rows] for array in part.inputs)
     known = tuple(result[rows] for result in part.results)
-    changes = [_apart(part.again(tuple(_moved(array, rng) for array in inputs)), known) for _ in range(DRAWS)]
+    changes = [
+        _find_distance(part.again(tuple(_move_numbers(array, rng) for array in inputs)), known) for _ in range(DRAWS)
+    ]
     spread = _reach(part, changes, share=0.25)
     for _ in range(DRAWS if part.unrounded is not None else 0):
-        near = tuple(_nearby(array, rng) for array in inputs)
-        noise = _apart(part.unrounded(near), part.again(near))  # type: ignore[misc]
+        near = tuple(_move_nearby(array, rng) for array in inputs)
+        noise = _find_distance(part.unrounded(near), part.again(near))  # type: ignore[misc]
         spread = tuple(np.fmax(a, b) for a, b in zip(spread, noise, strict=True))
     return spread
 
 
-def _noise(part: Expected, rows: NDArray[np.intp]) -> Arrays:
+def _find_noise(part: Expected, rows: NDArray[np.intp]) -> Arrays:
     """Changes of the results over ``DRAWS`` draws of every rounding."""
     assert part.random is not None
     inputs = tuple(array[rows] for array in part.inputs)
     known = part.exact(inputs) if part.exact else tuple(result[rows] for result in part.results)
-    return _reach(part, [_apart(part.random(inputs), known) for _ in range(DRAWS)], share=0.6)
+    return _reach(part, [_find_distance(part.random(inputs), known) for _ in range(DRAWS)], share=0.6)
 
 
 def _reach(part: Expected, changes: Sequence[Arrays], *, share: float) -> Arrays:
@@ -377,22 +379,22 @@ def _reach(part: Expected, changes: Sequence[Arrays], *, share: float) -> Arrays
     return tuple(np.fmax.reduce(draws) for draws in zip(*changes, strict=True))
 
 
-def _nearby(array: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+def _move_nearby(array: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
     """Inputs up to a thousandth away: far enough for other roundings, near enough for roundings as large."""
     if array.dtype.kind not in "fc":
         return array
     return (array * (1 + rng.uniform(-1e-3, 1e-3, array.shape))).astype(array.dtype)
 
 
-def _apart(some: Arrays, others: Arrays) -> Arrays:
+def _find_distance(some: Arrays, others: Arrays) -> Arrays:
     return tuple(np.abs(a - b.astype(a.dtype)) for a, b in zip(some, others, strict=True))
 
 
-def _moved(array: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+def _move_numbers(array: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
     """The array with each finite number but 0 moved by up to ``STEPS`` ulp; integers and booleans stay."""
     if array.dtype.kind == "c":
         moved = array.copy()
-        moved.real, moved.imag = _moved(array.real, rng), _moved(array.imag, rng)
+        moved.real, moved.imag = _move_numbers(array.real, rng), _move_numbers(array.imag, rng)
         return moved
     if array.dtype.kind != "f":
         return array
@@ -402,13 +404,13 @@ def _moved(array: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
         return np.where(np.isfinite(array) & (array != 0), array + steps * np.spacing(np.abs(array)), array)
 
 
-def _joined(parts: Sequence[Arrays]) -> Arrays:
+def _join_parts(parts: Sequence[Arrays]) -> Arrays:
     return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
 
 
-def loop_agrees(function: Callable[..., Any], lists: Sequence[list[Any]], expected: Expected, *, dtypes: str) -> bool:
+def check_loop(function: Callable[..., Any], lists: Sequence[list[Any]], expected: Expected, *, dtypes: str) -> bool:
     """Whether the loop to time returns the expected results, in C's types."""
-    results = split_outputs(gather(loop_over(function, lists), len(dtypes)))
+    results = split_outputs(gather(call_on_elements(function, lists), len(dtypes)))
     typed = tuple(result.astype(char) for result, char in zip(results, dtypes, strict=True))
     verdict = check_points([expected], typed)
     return verdict is None or verdict.ok
@@ -433,13 +435,13 @@ class Guarded(np.ndarray[Any, Any]):
     """An array without negative indices: they are other memory where C does not wrap around."""
 
     def __getitem__(self, index: Any) -> Any:
-        return super().__getitem__(_not_negative(index))
+        return super().__getitem__(_is_not_negative(index))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        super().__setitem__(_not_negative(index), value)
+        super().__setitem__(_is_not_negative(index), value)
 
 
-def _not_negative(index: Any) -> Any:
+def _is_not_negative(index: Any) -> Any:
     for one in index if isinstance(index, tuple) else (index,):
         if isinstance(one, (int, np.integer)) and one < 0:
             raise IndexError(f"index {one} would be before the array's start")
@@ -474,20 +476,20 @@ def collect_numbers(value: Any) -> Arrays | None:
         case bytes() | bytearray():
             return (np.frombuffer(bytes(value), np.uint8),)
         case bool() | int() | float() | complex() | np.generic():
-            return _numeric(value)
+            return _make_numeric(value)
         case dict():
-            pairs = _sorted(value.items())
-            return _leaves_of([[key for key, _ in pairs], [item for _, item in pairs]])
+            pairs = _sort_values(value.items())
+            return _list_leaves([[key for key, _ in pairs], [item for _, item in pairs]])
         case set() | frozenset():
-            return collect_numbers(_sorted(value))
+            return collect_numbers(_sort_values(value))
         case tuple() if len(value) <= OUTPUTS:
-            return _leaves_of(value)
+            return _list_leaves(value)
         case list() | tuple() | range():
-            return _numeric(value) or _leaves_of(value)
-    return _numeric(value)  # arrays, and Cython's memoryviews
+            return _make_numeric(value) or _list_leaves(value)
+    return _make_numeric(value)  # arrays, and Cython's memoryviews
 
 
-def _numeric(value: Any) -> Arrays | None:
+def _make_numeric(value: Any) -> Arrays | None:
     """``value`` as one array of numbers, or None."""
     try:
         array = np.asarray(value)
@@ -500,12 +502,12 @@ def _numeric(value: Any) -> Arrays | None:
     return (array,) if whole else None
 
 
-def _leaves_of(values: Sequence[Any]) -> Arrays | None:
+def _list_leaves(values: Sequence[Any]) -> Arrays | None:
     parts = [collect_numbers(value) for value in values]
     return None if any(part is None for part in parts) else tuple(leaf for part in parts for leaf in part or ())
 
 
-def _sorted(values: Any) -> list[Any]:
+def _sort_values(values: Any) -> list[Any]:
     """Sorted if possible: C++'s and Python's containers differ in their order."""
     try:
         return sorted(values)
@@ -548,7 +550,7 @@ def check_outcome(
         if e.shape != a.shape:
             detail = f"output {position + 1} has shape {a.shape} where {e.shape} was expected"
             return Agreement(False, math.inf, detail=detail)
-    actual = tuple(map(_narrowed, right, actual))
+    actual = tuple(map(_narrow_result, right, actual))
     terms = max((max(a.shape) for a in before[0] if isinstance(a, np.ndarray) and a.size), default=1)
     explain = explain_rounding(
         lambda *moved: record_call(again, moved).outputs(positions), before[0], patience=patience
@@ -556,7 +558,7 @@ def check_outcome(
     return compare_results(right, actual, terms=terms, explain=explain)
 
 
-def _narrowed(expected: NDArray[Any], result: NDArray[Any]) -> NDArray[Any]:
+def _narrow_result(expected: NDArray[Any], result: NDArray[Any]) -> NDArray[Any]:
     """``result`` as float if it was computed in float: Python has a double for each C float."""
     if expected.dtype.kind != "f" or result.dtype != np.float64:
         return result

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir import MATH_FUNCTIONS
 from ..model import CellFunction, CellPlace
-from ..render import Row, agrees, percent
-from ..runtime import current_place, origin_of, ufunc_of
+from ..render import Row, agrees, spell_percent
+from ..runtime import find_current_place, find_origin, find_ufunc
 from .machine import IMPOSSIBLE, QUIET_DOUBT, Pressure
 from .request import Request
 from .rounds import LEAST_OF_LONG, Pace, TimedCall, Timing, has_helpers, measure
@@ -134,8 +134,8 @@ def _make_row(request: Request, entry: TimedCall, timing: Timing, prepared: Prep
     """A row without a speed-up; ``fastest`` is the least time of an element in the table."""
     share, words = None, ""
     if request.limit and entry.nbytes and timing.seconds and (entry.agreement is None or entry.agreement.ok):
-        share = entry.nbytes / timing.seconds / request.limit.bytes_per_second(entry.nbytes)
-        code, place = _cell_function(entry.call.function)
+        share = entry.nbytes / timing.seconds / request.limit.find_bandwidth(entry.nbytes)
+        code, place = _find_cell_function(entry.call.function)
         beaten = timing.seconds > BEATEN * fastest * (entry.measured or 1)
         words = judge(share, timing.seconds, code, beaten=beaten)
         if code and words.startswith("compute-bound") and (loop := request.find_loop(entry.call.function)):
@@ -196,10 +196,10 @@ def add_speedups(rows: Sequence[Row], base: Row) -> tuple[Row, ...]:
     return tuple(replace(row, speedup=base.seconds / row.seconds) if row.ok and row.seconds else row for row in rows)
 
 
-def _cell_function(function: object) -> tuple[CellFunction | None, CellPlace]:
+def _find_cell_function(function: object) -> tuple[CellFunction | None, CellPlace]:
     """The cell's function that one of our ufuncs was made from, and the place of its cell."""
-    origin = origin_of(function) if ufunc_of(function) is not None else None
-    return (origin.cell_function, current_place(origin.object_code)) if origin else (None, CellPlace())
+    origin = find_origin(function) if find_ufunc(function) is not None else None
+    return (origin.cell_function, find_current_place(origin.object_code)) if origin else (None, CellPlace())
 
 
 def judge(share: float, seconds: float, code: CellFunction | None = None, *, beaten: bool = False) -> str:
@@ -218,11 +218,11 @@ def judge(share: float, seconds: float, code: CellFunction | None = None, *, bea
     if share > IMPOSSIBLE:
         return "faster than memory allows: it returns a view, or does not compute each element in each call"
     if share >= MEMORY_BOUND and not beaten:
-        return f"memory-bound, {percent(min(1.0, share))} of memory bandwidth"
+        return f"memory-bound, {spell_percent(min(1.0, share))} of memory bandwidth"
     if seconds < CALL and share < 0.1:
         return "mostly the cost of a call"
     if code is None:
-        return f"{percent(share)} of memory bandwidth"
+        return f"{spell_percent(share)} of memory bandwidth"
     calls = {name.removeprefix("c_") for name in re.findall(r"(\w+)\(", code.python)}
     slowest = next((f" in {name}" for name in _SLOWEST if name in calls), "")
     return f"compute-bound{slowest}"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 # Rooms and not their names: a report that asks for no loop loads no reader of assembly.
 from .. import render, store
 from ..model import Comfort, CompiledCell, LoopCode, ObjectCode
-from ..runtime import cpu_features, origin_of, ufunc_of
+from ..runtime import cpu_features, find_origin, find_ufunc
 
 if TYPE_CHECKING:
     from ..compilers import CompilerTexts
@@ -28,16 +28,16 @@ PATIENCE = 0.3
 
 def recall_loop(function: object) -> LoopReport | None:
     """The remembered report on the loop of one of our ufuncs."""
-    origin = origin_of(function) if ufunc_of(function) is not None else None
+    origin = find_origin(function) if find_ufunc(function) is not None else None
     return (_recall(origin.object_code) or {}).get(origin.name) if origin else None
 
 
 def _recall(object_code: ObjectCode) -> dict[str, LoopReport] | None:
-    values = store.default().recall(_fact(object_code))
+    values = store.open_default().recall(_name_fact(object_code))
     return None if values is None else {value["name"]: render.LoopReport(**value) for value in values}
 
 
-def _fact(object_code: ObjectCode) -> str:
+def _name_fact(object_code: ObjectCode) -> str:
     """The name of remembered reports; each processor runs its own clone of a loop."""
     return f"loops 3 {object_code.digest} {' '.join(sorted(cpu_features()))}"
 
@@ -97,7 +97,7 @@ class LoopReports:
 
     def find(self, function: object) -> LoopReport | None:
         """The report on the loop of a ufunc; None if there is none so far."""
-        origin = origin_of(function)
+        origin = find_origin(function)
         if origin is None or origin.object_code.digest != self._cell.object_code.digest:
             return recall_loop(function)
         self.begin()
@@ -117,7 +117,7 @@ class LoopReports:
         known = _recall(self._cell.object_code) or {}
         if name in known:
             known[name] = replace(known[name], gain=gain)
-            store.default().remember(_fact(self._cell.object_code), list(map(asdict, known.values())))
+            store.open_default().remember(_name_fact(self._cell.object_code), list(map(asdict, known.values())))
 
     def read_texts(self) -> CompilerTexts:
         """The compiler's further outputs."""
@@ -134,6 +134,6 @@ class LoopReports:
             texts = self._compile_again(shown)
             self._texts = texts if shown is None else None
             values = [asdict(report) for report in render.read_loops(self._cell, texts)]
-            store.default().remember(_fact(self._cell.object_code), values)
+            store.open_default().remember(_name_fact(self._cell.object_code), values)
             if self._compile_fast is not None and any(value["ordered"] for value in values):
                 self._fast = self._compile_fast()

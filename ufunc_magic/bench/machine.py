@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import store
-from ..render import Level, Row, percent
+from ..render import Level, Row, spell_percent
 from .rounds import CLOCK, Call, Clock, Pace, measure, read_waiting
 
 #: Bytes of all arrays together at which the rate of an addition is measured; the last are past the second-level cache
@@ -44,7 +44,7 @@ class Limits:
     moved: tuple[tuple[int, float], ...]
     measured: int = 1
 
-    def bytes_per_second(self, nbytes: int) -> float:
+    def find_bandwidth(self, nbytes: int) -> float:
         """The bandwidth of a loop that touches ``nbytes`` in all."""
         sets, rates = zip(*self.moved, strict=True)
         return float(np.interp(np.log(max(1, nbytes)), np.log(sets), rates))
@@ -68,7 +68,7 @@ def measure_limits(*, clock: Clock = CLOCK) -> Limits:
 
 def load_limits(*, measured: Callable[[], Limits] = measure_limits) -> Limits:
     """This machine's limits, measured once and remembered in the cache."""
-    if known := store.default().recall(_fact()):
+    if known := store.open_default().recall(_name_limits()):
         moved, times = known
         return Limits(tuple(map(tuple, moved)), times)
     limit = measured()
@@ -85,21 +85,21 @@ def revise_limits(limit: Limits, rows: Sequence[Row], *, measured: Callable[[], 
 
 
 def _remember(limit: Limits) -> None:
-    store.default().remember(_fact(), [limit.moved, limit.measured])
+    store.open_default().remember(_name_limits(), [limit.moved, limit.measured])
 
 
 def identify_machine() -> str:
     """The machine in the names of facts about speed: a cache folder on a shared disk serves several machines."""
-    return f"{describe_machine()} {_processor()} numpy {np.__version__}"
+    return f"{describe_machine()} {_read_processor()} numpy {np.__version__}"
 
 
-def _fact() -> str:
+def _name_limits() -> str:
     """The name of the remembered limits."""
     return f"limits 6 {identify_machine()}"
 
 
 @functools.cache
-def _processor() -> str:
+def _read_processor() -> str:
     """The processor's name: a container or a virtual machine may move to another processor."""
     try:
         with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
@@ -151,4 +151,5 @@ class Pressure:
         """A note on a busy machine; ``""`` for a quiet one."""
         if (share := self.share) <= BUSY:
             return ""
-        return f"busy machine: other programs used the processor for {percent(share)} of the time, which is not counted"
+        used = f"other programs used the processor for {spell_percent(share)} of the time"
+        return f"busy machine: {used}, which is not counted"

@@ -78,7 +78,7 @@ def prepare_function(request: Request, parameters: Parameters, deadline: float) 
     notes: list[str] = []
 
     def call(function: Callable[..., Any], own: tuple[Any, ...] = arguments) -> Call:
-        return _restoring(function, own) if spoils else Call(function, own)
+        return _restore_arguments(function, own) if spoils else Call(function, own)
 
     if truth is not None:
         loop = call(truth.function, truth.arguments)
@@ -110,7 +110,7 @@ def prepare_function(request: Request, parameters: Parameters, deadline: float) 
     return Prepared(entries, arguments, elements, ", ".join(words), tuple(notes), least_seconds=most_bytes / UNREAD)
 
 
-def _restoring(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Call:
+def _restore_arguments(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Call:
     """A call that gets copies of the arguments each time."""
     own = copy_arrays(arguments)
 
@@ -180,13 +180,13 @@ def _search_size(request: Request, parameters: Parameters, deadline: float, kind
         arguments = sample_arguments(samples, along=number, kind=kind)
         return time_once(Call(function, arguments), clock=request.budget.clock)[0]
 
-    along = _affordable_along(run, dimensions, FORM_PASS * request.budget.seconds)
+    along = _count_affordable(run, dimensions, FORM_PASS * request.budget.seconds)
     if along == SMALL:
         return accepted
     return _verify(request, parameters, deadline, sample_arguments(samples, along=along, kind=kind))
 
 
-def _affordable_along(run: Callable[[int], float], dimensions: int, limit: float) -> int:
+def _count_affordable(run: Callable[[int], float], dimensions: int, limit: float) -> int:
     """Numbers along each axis, a round one, with which a call of the slowest form stays within the limit."""
     along, before, taken = SMALL, math.inf, 0.0
     for further in parse_sizes(f"{SMALL}:{MOST}")[1:]:
@@ -209,7 +209,7 @@ def _verify(request: Request, parameters: Parameters, deadline: float, arguments
     result: Outcome | None = None
     first: _Accepted | None = None
     refusal: Exception | None = None
-    for function, own, note in _forms_on(request, arguments):
+    for function, own, note in _find_forms(request, arguments):
         try:
             if parameters.unwrapped and result is None:
                 record_call(function, [a.view(Guarded) if isinstance(a, np.ndarray) else a for a in own])
@@ -240,7 +240,7 @@ def _refuse(fault: Exception, by: str = "") -> ComparisonError:
     return ComparisonError(f"the sample arguments were rejected{by} ({type(fault).__name__}: {fault})")
 
 
-def _forms_on(
+def _find_forms(
     request: Request, arguments: tuple[Any, ...]
 ) -> Iterator[tuple[Callable[..., Any], tuple[Any, ...], str]]:
     """Forms that compute the expected results, the plainest first: function, arguments, note."""

@@ -242,7 +242,7 @@ class Request:
             return work()
         return guard.call_in_copy(work, seconds=PATIENCE + PATIENCE_EACH * self.budget.seconds)
 
-    def fitting(self, run: Callable[[int], object], share: float, *, most: int) -> int:
+    def count_fitting(self, run: Callable[[int], object], share: float, *, most: int) -> int:
         """Elements that ``run`` computes in a share of the budget, a round number."""
         seconds = share * self.budget.seconds
         return round_down(count_affordable(run, most=most, seconds=seconds, clock=self.budget.clock))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..forms import Watched, agreeing_text, at_random, cython_text, namespace, numexpr_text
+from ..forms import Watched, make_namespace, round_at_random, write_agreeing_text, write_cython, write_numexpr
 from ..model import FAULTS, RECORD, TYPES, CellFunction, Comfort, ComparisonError, UfuncMagicError
 from ..render import import_optional
 from .candidates import Candidate, make_numexpr
@@ -35,7 +35,7 @@ def load_forms(code: CellFunction) -> Forms:
     return Forms(
         _run(code, code.python, "timing"),
         _run(code, code.checked, "verify") if code.checked else None,
-        at_random(_run(code, code.checked or code.python, "random")),
+        round_at_random(_run(code, code.checked or code.python, "random")),
         _run(code, code.vector, "vector") if code.vector else None,
         Watched(code.marks, code.python_name) if code.marks else None,
         code.python,
@@ -44,7 +44,7 @@ def load_forms(code: CellFunction) -> Forms:
 
 def _run(code: CellFunction, text: str, kind: Any) -> Callable[..., Any]:
     """The function of one text."""
-    names: dict[str, Any] = namespace(kind)
+    names: dict[str, Any] = make_namespace(kind)
     exec(compile(text, f"<{code.name} in Python>", "exec"), names)
     function: Callable[..., Any] = names[code.python_name]
     return function
@@ -94,7 +94,7 @@ def make_rivals(
             if code.core:
                 raise _Missing("the function works on arrays")
             with Comfort(name, notes, passing=_Missing):
-                exact = replace(code, python=agreeing_text(code.marks)) if code.marks else code
+                exact = replace(code, python=write_agreeing_text(code.marks)) if code.marks else code
                 candidates.append(_make_rival(name, exact, compile_cython))
         except _Missing as reason:
             notes.append(f"{name} skipped: {reason}")
@@ -111,7 +111,7 @@ def _make_rival(name: str, code: CellFunction, compile_cython: CompileCython | N
             python = _run(code, code.python, "timing")
             note = "with C's rules for all integers" if code.marks else ""
             return Candidate(
-                "np.vectorize", np.vectorize(python, otypes=list(_letters_of(code)[code.nin :])), note=note
+                "np.vectorize", np.vectorize(python, otypes=list(_spell_letters(code)[code.nin :])), note=note
             )
         case "numba":
             return _make_numba(code)
@@ -120,7 +120,7 @@ def _make_rival(name: str, code: CellFunction, compile_cython: CompileCython | N
     return _make_cython(code, compile_cython)
 
 
-def _letters_of(code: CellFunction) -> str:
+def _spell_letters(code: CellFunction) -> str:
     return "".join("V" if number == RECORD else TYPES[number].char for number in code.timed)
 
 
@@ -130,11 +130,11 @@ def _make_numba(code: CellFunction) -> Candidate:
         raise _Missing("Numba is not installed (pip install numba)")
     if code.nout != 1:
         raise _Missing("numba.vectorize supports one output only")
-    spelled = [str(np.dtype(letter)) for letter in _letters_of(code)]
+    spelled = [str(np.dtype(letter)) for letter in _spell_letters(code)]
     kinds = [getattr(numba, word) for word in spelled if hasattr(numba, word)]
     if len(kinds) < len(spelled):
         raise _Missing("Numba does not support its types")
-    names: dict[str, Any] = namespace("timing")
+    names: dict[str, Any] = make_namespace("timing")
     known = set(names)
     exec(compile(code.python, f"<{code.name} for Numba>", "exec"), names)
     main = names[code.python_name]
@@ -145,31 +145,31 @@ def _make_numba(code: CellFunction) -> Candidate:
     try:
         function = numba.vectorize([kinds[-1](*kinds[:-1])])(main)
     except (numba.core.errors.NumbaError, *FAULTS) as fault:
-        raise _Missing(f"Numba cannot compile it ({_first_line(fault)})") from fault
+        raise _Missing(f"Numba cannot compile it ({_take_first_line(fault)})") from fault
     return Candidate("numba.vectorize", function, compile_seconds=CLOCK() - start)
 
 
 def _make_numexpr(code: CellFunction) -> Candidate:
     if import_optional("numexpr") is None:
         raise _Missing("numexpr is not installed (pip install numexpr)")
-    text = numexpr_text(ast.parse(code.vector), name=code.python_name) if code.vector and code.nout == 1 else None
+    text = write_numexpr(ast.parse(code.vector), name=code.python_name) if code.vector and code.nout == 1 else None
     if text is None:
         raise _Missing("the function cannot be written as a numexpr expression")
     expression, order = text
     function = make_numexpr(expression, order=order)
-    few = [np.ones(2, letter) for letter in _letters_of(code)[: code.nin]]
+    few = [np.ones(2, letter) for letter in _spell_letters(code)[: code.nin]]
     start = CLOCK()
     try:
         function(*few)
     except (NotImplementedError, *FAULTS) as fault:
-        raise _Missing(f"numexpr cannot compile it ({_first_line(fault)})") from fault
+        raise _Missing(f"numexpr cannot compile it ({_take_first_line(fault)})") from fault
     return Candidate("numexpr", function, compile_seconds=CLOCK() - start)
 
 
 def _make_cython(code: CellFunction, compile_cython: CompileCython | None) -> Candidate:
     if compile_cython is None or import_optional("Cython") is None:
         raise _Missing("Cython is not installed (pip install cython)")
-    text = cython_text(ast.parse(code.python), name=code.python_name, letters=_letters_of(code), nin=code.nin)
+    text = write_cython(ast.parse(code.python), name=code.python_name, letters=_spell_letters(code), nin=code.nin)
     if text is None:
         raise _Missing("the function cannot be written as typed Cython")
     start = CLOCK()
@@ -177,11 +177,11 @@ def _make_cython(code: CellFunction, compile_cython: CompileCython | None) -> Ca
         build = compile_cython(text)
         function = build[code.python_name]
     except (UfuncMagicError, KeyError) as fault:
-        raise _Missing(f"Cython cannot compile it ({_first_line(fault)})") from fault
+        raise _Missing(f"Cython cannot compile it ({_take_first_line(fault)})") from fault
     if getattr(build, "cached", False):
         return Candidate("Cython ufunc", function, note="compiled earlier")
     return Candidate("Cython ufunc", function, compile_seconds=CLOCK() - start)
 
 
-def _first_line(fault: BaseException) -> str:
+def _take_first_line(fault: BaseException) -> str:
     return str(fault).strip().partition("\n")[0][:120] or type(fault).__name__

@@ -160,7 +160,7 @@ CLOCK: Clock = _read_clock
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
+def _suspend_collection() -> Iterator[None]:
     """Turn garbage collection off, and restore it afterwards."""
     enabled = gc.isenabled()
     gc.disable()
@@ -194,7 +194,7 @@ def measure(calls: Sequence[Call], *, clock: Clock, pace: Pace) -> list[Timing]:
     """Time the calls in turns; the timings are in the order of the calls."""
     samples: list[list[float]] = [[] for _ in calls]
     least = pace.least
-    with _no_collection():
+    with _suspend_collection():
         repeats = [_count_repeats(call, clock, pace.sample) for call in calls]
         overheads = {n: _measure_overhead(n, clock) for n in set(repeats)}
         start, idle = clock(), read_waiting()

@@ -93,7 +93,7 @@ class Trials:
     seed: int = 20240229
 
 
-def _dtypes_of(types: str) -> list[np.dtype[Any]]:
+def _find_dtypes(types: str) -> list[np.dtype[Any]]:
     """Types of the inputs of ``"dd->d"``."""
     return [np.dtype(char) for char in types.partition("->")[0]]
 
@@ -136,13 +136,13 @@ def sample_inputs(
     tuple of ndarray
         C-contiguous, of shape ``(size, *core)``.
     """
-    dtypes = _dtypes_of(types)
+    dtypes = _find_dtypes(types)
     kinds = uses or (OperandUse(),) * len(dtypes)
 
     def list_candidates(*, cautious: bool, screened: bool) -> list[Sequence[Interval]]:
         """The intervals for each input; an index has none but that of its array."""
         return [
-            ((0.0, 0.0),) if use.below else _intervals(dtype, cautious=cautious, screened=screened)
+            ((0.0, 0.0),) if use.below else _list_intervals(dtype, cautious=cautious, screened=screened)
             for use, dtype in zip(kinds, dtypes, strict=True)
         ]
 
@@ -164,7 +164,7 @@ def sample_inputs(
     if probe is not None and dtypes:
 
         def score(intervals: Sequence[Interval]) -> tuple[float, bool]:
-            return _score(draw(intervals, trials.probes, {}), probe, screen)
+            return _score_inputs(draw(intervals, trials.probes, {}), probe, screen)
 
         best = _search(candidates, score, trials.patience)
     items = max([1, *map(math.prod, shape_cores(cores, trials.core_sizes))])
@@ -186,7 +186,7 @@ def shape_cores(cores: Iterable[Sequence[int | str]], sizes: Mapping[str, int]) 
 
 def repeat_arrays(arrays: Sequence[NDArray[Any]], size: int) -> Arrays:
     """Repeat the arrays to ``size`` elements."""
-    return tuple(_resized(array, size) for array in arrays)
+    return tuple(_resize_array(array, size) for array in arrays)
 
 
 def shuffle_arrays(arrays: Sequence[NDArray[Any]], size: int) -> Arrays:
@@ -233,7 +233,7 @@ def sample_arguments(samples: Sequence[str], *, along: int, kind: str) -> tuple[
 
 def list_edges(types: str) -> Arrays:
     """Zeros, units, infinities and NaN in all combinations, at most 256 of them; for scalar inputs only."""
-    kinds = _dtypes_of(types)
+    kinds = _find_dtypes(types)
     values = [_EDGE[kind.kind] for kind in kinds]
     rows = list(itertools.islice(itertools.product(*values), 20_000))
     if len(rows) > _EDGES:
@@ -248,7 +248,7 @@ def describe_inputs(names: Sequence[str], arrays: Arrays) -> str:
         return ""
     ranges: dict[tuple[str, str], list[str]] = {}
     for name, array in itertools.zip_longest(names, arrays, fillvalue=""):
-        low, high = (_in_words(float(bound)) for bound in (np.nanmin(array), np.nanmax(array)))
+        low, high = (_spell_number(float(bound)) for bound in (np.nanmin(array), np.nanmax(array)))
         ranges.setdefault((low, high), []).append(name)
     words = (
         f"{', '.join(filter(None, names)) or 'inputs'} from {low} to {high}" for (low, high), names in ranges.items()
@@ -256,7 +256,7 @@ def describe_inputs(names: Sequence[str], arrays: Arrays) -> str:
     return "; ".join(words)
 
 
-def _in_words(number: float) -> str:
+def _spell_number(number: float) -> str:
     """Three digits as people write them: ``"0.05"``, ``"30,000"``, ``"1e+20"``."""
     rounded = float(f"{number:.3g}")
     return f"{rounded:,.0f}" if 1e3 <= abs(rounded) < 1e15 else f"{rounded:g}"
@@ -302,7 +302,7 @@ def _accepts(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> bool:
     return np.can_cast(array.dtype, kind, "safe" if array.ndim else "same_kind")
 
 
-def _intervals(kind: np.dtype[Any], *, cautious: bool, screened: bool) -> Sequence[Interval]:
+def _list_intervals(kind: np.dtype[Any], *, cautious: bool, screened: bool) -> Sequence[Interval]:
     match kind.kind:
         case "b":
             return ((0.0, 1.0),)
@@ -339,7 +339,7 @@ def _search(
     return best
 
 
-def _score(
+def _score_inputs(
     inputs: Arrays, probe: Callable[..., Any], screen: Callable[..., NDArray[np.bool_]] | None
 ) -> tuple[float, bool]:
     """Share of elements that did not run or whose result is not finite, and whether all results are the same.
@@ -446,7 +446,7 @@ def parse_sizes(sizes: str | int | Sequence[int]) -> tuple[int, ...]:
         If it cannot be read, or a size is less than 1.
     """
     if isinstance(sizes, str):
-        numbers = _spaced(sizes) if ":" in sizes else [_number(word, sizes) for word in sizes.split(",")]
+        numbers = _space_numbers(sizes) if ":" in sizes else [_number(word, sizes) for word in sizes.split(",")]
     else:
         numbers = [_number(str(size), sizes) for size in (sizes if isinstance(sizes, Iterable) else [sizes])]
     if not numbers or min(numbers) < 1:
@@ -464,7 +464,7 @@ def _number(word: str, whole: Any) -> int:
     return int(value)
 
 
-def _spaced(text: str) -> list[int]:
+def _space_numbers(text: str) -> list[int]:
     words = text.split(":")
     numbers = [_number(word, text) for word in words]
     if len(words) > 3 or not 1 <= numbers[0] <= numbers[1] or not 1 <= (*numbers, 1)[2] <= MOST:
@@ -488,10 +488,10 @@ def resize_arguments(args: Sequence[Any], size: int) -> tuple[Any, ...]:
 
     Numbers and arrays without axes stay as they are.
     """
-    return tuple(_resized(arg, size) if isinstance(arg, np.ndarray) and arg.ndim else arg for arg in args)
+    return tuple(_resize_array(arg, size) if isinstance(arg, np.ndarray) and arg.ndim else arg for arg in args)
 
 
-def _resized(array: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
+def _resize_array(array: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
     """The first ``size`` elements, repeated if there are fewer."""
     if len(array) >= size:
         return array[:size]

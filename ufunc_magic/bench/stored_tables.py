@@ -14,7 +14,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from .. import store
-from ..languages import language_of
+from ..languages import find_language
 from ..model import Comfort, Options
 from ..render import Comparison
 from ..runtime import Build
@@ -46,7 +46,7 @@ def recall_table(build: Build, options: Options, without: Collection[str]) -> St
         return None
     stored: list[StoredTable] = []
     with Comfort("the stored table", []):
-        if text := store.default().recall(name):
+        if text := store.open_default().recall(name):
             stored.append(pickle.loads(zlib.decompress(base64.b64decode(text))))
     return stored[0] if stored else None
 
@@ -59,7 +59,7 @@ def remember_table(build: Build, options: Options, without: Collection[str], tab
     date = datetime.datetime.now().strftime("%Y-%m-%d at %H:%M")
     table = replace(table, comparisons=tuple(replace(c, arguments=()) for c in table.comparisons), date=date)
     with Comfort("the stored table", []):
-        store.default().remember(name, base64.b64encode(zlib.compress(pickle.dumps(table))).decode())
+        store.open_default().remember(name, base64.b64encode(zlib.compress(pickle.dumps(table))).decode())
 
 
 def _name(build: Build, options: Options, without: Collection[str]) -> str:
@@ -67,5 +67,5 @@ def _name(build: Build, options: Options, without: Collection[str]) -> str:
     key, usual = build.loaded.key, Options()
     if not key or any(getattr(options, name) != getattr(usual, name) for name in _OF_TABLES):
         return ""
-    place = language_of(build.loaded.object_code).place(build.loaded.object_code)
+    place = find_language(build.loaded.object_code).place(build.loaded.object_code)
     return f"table 1 {key} {identify_machine()} {place} {sorted(build)} {sorted(without)} {build.first_line}"

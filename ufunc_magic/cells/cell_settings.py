@@ -26,16 +26,18 @@ from ..model import (
 from . import native, ufunc_comment
 
 
-def preprocessed(tool: compilers.Toolchain, source: str, *, name: str, flags: Sequence[str], before: str = "") -> str:
+def read_preprocessed(
+    tool: compilers.Toolchain, source: str, *, name: str, flags: Sequence[str], before: str = ""
+) -> str:
     """A cell after the text ``before`` as the preprocessor leaves it, with line markers.
 
     All of it: ``-fdirectives-only`` would keep macros, and what is needed here is what they make.
     """
-    marked = f"{before}#line 1 {codegen.c_string(name)}\n{source}\n"
+    marked = f"{before}#line 1 {codegen.quote_c(name)}\n{source}\n"
     return compilers.preprocess(tool, marked, name=name, flags=flags, cell=source)
 
 
-def types_in_comments(unit: Unit) -> str:
+def read_types_in_comments(unit: Unit) -> str:
     """``types=f4,f8`` in a function's comment; it speaks for the cell, which is compiled as one."""
     for function in unit.functions:
         with contextlib.suppress(SignatureError):  # raised later, where it costs its own function alone
@@ -84,7 +86,7 @@ class CellBuild:
     before: str = field(default="", repr=False)
     this_cpu: bool = False
 
-    def planned(self, unit: Unit, *, words: Set[str] = frozenset(), floats: bool) -> tuple[native.UnitPlan, CellBuild]:
+    def plan(self, unit: Unit, *, words: Set[str] = frozenset(), floats: bool) -> tuple[native.UnitPlan, CellBuild]:
         """The additions of the text to the options (see `plan_unit`) and the cell with them; ``words`` count too."""
         description = compilers.describe(self.tool)
         plan = native.plan_unit(
@@ -119,7 +121,7 @@ class CellBuild:
             "run": shortcuts.run_programs,
         }
 
-    def compiled_in_parts(
+    def compile_in_parts(
         self, translation: codegen.Translation, library: Path, objects: Sequence[Path]
     ) -> tuple[Diagnostic, ...] | None:
         """Compile a unit on all processors, link it with ``objects``: warnings; None where it does not pay or fails.
@@ -151,7 +153,7 @@ class CellBuild:
 
     def files_read(self, provided: Sequence[str] = ()) -> FilesRead:
         """The files of the user that its compilations read; those in folders ``provided`` have a version."""
-        return compilers.files_read(
+        return compilers.find_files_read(
             self.tool,
             self.source,
             folder=self.folder,
@@ -160,27 +162,27 @@ class CellBuild:
             provided=provided,
         )
 
-    def blamed(self, fault: CompileError) -> CompileError:
+    def blame(self, fault: CompileError) -> CompileError:
         """The error of a unit; where only generated code is refused, what is wrong with the cell alone."""
         if any(d.severity == "error" and d.file != GENERATED for d in fault.diagnostics):
             return fault
         # An open brace of the cell shows first in what follows it.
-        return self.fault_alone() or fault
+        return self.find_fault_alone() or fault
 
-    def fault_alone(self) -> CompileError | None:
+    def find_fault_alone(self) -> CompileError | None:
         """The compiler's errors in the cell without loops around it."""
-        types = codegen.types_wanted(self.options.types)
+        types = codegen.choose_types(self.options.types)
         flags = [f for f in self.flags if f not in compilers.FAST_MATH]
         flags += ["-fsyntax-only", *(f"-DT={t.c}" for t in types[-1:])]
         alone = replace(self, flags=tuple(flags), link=(), options=replace(self.options, src=()))
-        text = f"{self.before}#line 1 {codegen.c_string(self.name)}\n{self.source}\n"
+        text = f"{self.before}#line 1 {codegen.quote_c(self.name)}\n{self.source}\n"
         try:
             compilers.compile_shared(self.tool, text, **alone.arguments("alone"))
         except CompileError as fault:
             return fault if any(d.severity == "error" and d.file == self.name for d in fault.diagnostics) else None
         return None
 
-    def nothing_to_bind(self, unit: Unit, reasons: Sequence[str] = ()) -> ParseError:
+    def describe_nothing_to_bind(self, unit: Unit, reasons: Sequence[str] = ()) -> ParseError:
         """The error of a cell without a function that could be bound, for ``reasons`` if there are any."""
         if reasons:
             return ParseError(

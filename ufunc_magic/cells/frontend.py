@@ -9,14 +9,14 @@ from functools import cache as remember
 from pathlib import Path
 
 from .. import runtime, store
-from ..compilers import Toolchain, base_flags, base_link, library_flags
+from ..compilers import Toolchain, list_base_flags, list_base_link_options, list_library_flags
 from ..model import Options
 
 #: Variables by which compilers choose folders.
 _VARIABLES = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "LIBRARY_PATH")
 
 
-def cell_key(
+def make_cell_key(
     language: str,
     source: str,
     *,
@@ -43,18 +43,20 @@ def cell_key(
     around = [os.environ.get(name, "") for name in _VARIABLES]
     libraries = _list_library_files(options.lib, options.library_dirs)
     values = [options.key(), [tool and tool.identity() for tool in tools], (*flags,), (*link,), around, libraries]
-    return store.key([language, _find_engine(), source, native, *map(repr, values), *more])
+    return store.make_key([language, _find_engine(), source, native, *map(repr, values), *more])
 
 
-def c_key(language: str, source: str, *, options: Options, tool: Toolchain | None, more: Sequence[str] = ()) -> str:
-    """The key of a cell whose text a C or C++ compiler reads unchanged; see `cell_key`."""
-    return cell_key(
+def make_c_key(
+    language: str, source: str, *, options: Options, tool: Toolchain | None, more: Sequence[str] = ()
+) -> str:
+    """The key of a cell whose text a C or C++ compiler reads unchanged; see `make_cell_key`."""
+    return make_cell_key(
         language,
         source,
         options=options,
         tools=(tool,),
-        flags=compiler_flags(tool, options) if tool else options.compile_args,
-        link=linker_flags(tool, options) if tool else (),
+        flags=list_compiler_flags(tool, options) if tool else options.compile_args,
+        link=list_linker_flags(tool, options) if tool else (),
         more=more,
     )
 
@@ -88,7 +90,7 @@ def _find_engine() -> str:
     return hashlib.sha256(repr(sorted(files)).encode()).hexdigest()
 
 
-def flags_of(tool: Toolchain, options: Options) -> list[str]:
+def list_flags(tool: Toolchain, options: Options) -> list[str]:
     """The flags of the options for a compiler of C, whatever the language of the cell."""
     # Signed overflow wraps and types may be punned: what people expect of a C cell, and what the
     # Python form of the cell does.
@@ -102,12 +104,12 @@ def flags_of(tool: Toolchain, options: Options) -> list[str]:
     return flags
 
 
-def compiler_flags(tool: Toolchain, options: Options) -> tuple[str, ...]:
+def list_compiler_flags(tool: Toolchain, options: Options) -> tuple[str, ...]:
     """Everything a unit is compiled with, before its text is looked at."""
     folders = [f"-I{Path(f).expanduser()}" for f in options.include]
-    return (*base_flags(tool), *flags_of(tool, options), *folders, *options.compile_args)
+    return (*list_base_flags(tool), *list_flags(tool, options), *folders, *options.compile_args)
 
 
-def linker_flags(tool: Toolchain, options: Options) -> tuple[str, ...]:
+def list_linker_flags(tool: Toolchain, options: Options) -> tuple[str, ...]:
     """The words after the unit on the linker's line."""
-    return (*options.link_args, *library_flags(options.lib, options.library_dirs), *base_link(tool))
+    return (*options.link_args, *list_library_flags(options.lib, options.library_dirs), *list_base_link_options(tool))

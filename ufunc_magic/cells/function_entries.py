@@ -25,11 +25,11 @@ from ..model import (
     Signature,
     SignatureError,
     Unit,
-    line_mark,
-    loop_order,
+    mark_line,
+    rank_loop,
 )
 from .native import narrow
-from .operand_uses import operand_uses
+from .operand_uses import find_operand_uses
 
 #: A function's Python form, the reason why there is none, or None: it comes after too many others.
 Form: TypeAlias = forms.PythonForm | forms.NotPython | None
@@ -45,7 +45,7 @@ if sys.platform == "win32":  # elsewhere they end the call only
     _EFFECTS |= frozenset("exit _exit _Exit abort quick_exit".split())
 
 
-def representatives(signatures: Sequence[Signature]) -> tuple[Signature, ...]:
+def pick_representatives(signatures: Sequence[Signature]) -> tuple[Signature, ...]:
     """One signature for each name: of overloads, the one for double, or else the last."""
     chosen: dict[str, Signature] = {}
     for signature in signatures:
@@ -64,7 +64,7 @@ _INT64 = np.dtype(np.int64).num
 NUMBERS = "Use an integer, floating-point or complex C type, or declare the function `static`."
 
 
-def foreign_types(
+def find_foreign_types(
     instances: Sequence[codegen.Instance], types: Sequence[tuple[int, ...]], *, name: str, source: str
 ) -> dict[str, Diagnostic]:
     """By name, why functions are not bound for which the compiler found a type that NumPy has not.
@@ -89,7 +89,7 @@ def foreign_types(
     return refused
 
 
-def loops_by_name(
+def group_loops(
     instances: Sequence[codegen.Instance],
     types: Sequence[tuple[int, ...]],
     *,
@@ -110,7 +110,7 @@ def loops_by_name(
             continue
         if 255 in numbers:
             operand = (*signature.inputs, *signature.outputs)[numbers.index(255)]
-            line = line_mark(signature.function.line)
+            line = mark_line(signature.function.line)
             raise SignatureError(
                 f"{signature.name}, line {line}: {operand.type!r} is not a NumPy number type.",
                 remedy=remedy,
@@ -121,10 +121,10 @@ def loops_by_name(
         better = before and instances[before.index].signature.function.template and not signature.function.template
         if before is None or better:
             known[numbers[: signature.nin]] = LoopCode(index, numbers)
-    return {name: tuple(sorted(ls.values(), key=lambda loop: loop_order(loop.types))) for name, ls in loops.items()}
+    return {name: tuple(sorted(ls.values(), key=lambda loop: rank_loop(loop.types))) for name, ls in loops.items()}
 
 
-def ufunc_entry(
+def make_ufunc_entry(
     signature: Signature,
     loops: tuple[LoopCode, ...],
     *,
@@ -155,13 +155,13 @@ def ufunc_entry(
         cautious=cautious,
         effects=tuple(effects),
         traceless=function.body.traceless,
-        uses=operand_uses(signature),
+        uses=find_operand_uses(signature),
         allocates=not ALLOCATE.isdisjoint(function.body.calls),
         **_write_texts(form),
     )
 
 
-def native_entry(
+def make_native_entry(
     function: Function,
     *,
     name: str,
@@ -187,7 +187,7 @@ def native_entry(
     )
 
 
-def python_entry(function: Function, *, reason: str, samples: tuple[str, ...], form: Form) -> CellFunction:
+def make_python_entry(function: Function, *, reason: str, samples: tuple[str, ...], form: Form) -> CellFunction:
     """A function that stays what it is to Python."""
     return CellFunction(
         name=function.name,
@@ -219,7 +219,7 @@ def _write_texts(form: Form) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------- of C
 
 
-def python_forms(
+def write_python_forms(
     lowered: Callable[[Mapping[str, int]], Program], signatures: Sequence[Signature], unit: Unit, options: Options
 ) -> dict[str, tuple[Signature, Form]]:
     """Each name's signature with its Python form.
@@ -239,7 +239,7 @@ def python_forms(
             notes: list[str] = []
             with Comfort(f"the Python form of {signature.name}", notes):
                 if (names, types) not in programs:
-                    wide = codegen.types_wanted(types)[-1].number
+                    wide = codegen.choose_types(types)[-1].number
                     programs[names, types] = lowered(dict.fromkeys(names, wide))
                 form = forms.write(programs[names, types], signature=signature, unit=unit)
             if notes:
@@ -250,7 +250,7 @@ def python_forms(
 
 def _find_effects(function: Function, unit: Unit) -> list[str]:
     """The calls that keep a function from being timed."""
-    effects = sorted(codegen.reached(function, unit) & _EFFECTS)
+    effects = sorted(codegen.find_reached(function, unit) & _EFFECTS)
     return effects + ["std::cout"] * bool(re.search(r"\bstd::c(out|err|log)\b", function.text))
 
 
@@ -267,7 +267,7 @@ def _note_overloads(name: str, loops: Sequence[LoopCode], nin: int) -> str:
     return f"{name}(long) is ambiguous in C++. Here, integers of 64 bits take {way}."
 
 
-def c_ufunc_entries(
+def make_c_ufunc_entries(
     translation: codegen.Translation,
     types: Sequence[tuple[int, ...]],
     forms: Mapping[str, tuple[Signature, Form]],
@@ -287,7 +287,7 @@ def c_ufunc_entries(
     SignatureError
         If the compiler found a type that NumPy has not.
     """
-    loops = loops_by_name(translation.instances, types, without=without, remedy=NUMBERS)
+    loops = group_loops(translation.instances, types, without=without, remedy=NUMBERS)
     numbers = {id(i.signature): n for i, n in zip(translation.instances, types, strict=True)}
     entries = []
     for name, (signature, form) in forms.items():
@@ -308,7 +308,7 @@ def c_ufunc_entries(
         # On just any value it may take for ever, or read past a table.
         table = "[" in function.text.partition("{")[2] and not signature.core
         entries.append(
-            ufunc_entry(
+            make_ufunc_entry(
                 signature,
                 loops[name],
                 form=form,
@@ -321,7 +321,7 @@ def c_ufunc_entries(
     return entries
 
 
-def prototype(function: Function) -> str:
+def write_prototype(function: Function) -> str:
     """The function's type for cffi: ``double (*)(const double *, int)``."""
     parameters = [*(p.spelled for p in function.parameters), *(["..."] if function.variadic else [])]
     text = f"{function.returns} (*)({', '.join(parameters) or 'void'})"

@@ -76,7 +76,7 @@ class Language:
         """
         raise NotImplementedError
 
-    def first_compiler(self) -> Callable[..., CompiledCell]:
+    def find_first_compiler(self) -> Callable[..., CompiledCell]:
         """Return what compiles a cell for this CPU alone, if that is quicker; `compile` makes it for every CPU."""
         return self.compile
 
@@ -112,7 +112,7 @@ class Language:
         """Return notes about the whole cell."""
         return []
 
-    def notices(self, object_code: ObjectCode) -> list[str]:
+    def list_notices(self, object_code: ObjectCode) -> list[str]:
         """Return notes that a session shows once."""
         return []
 
@@ -120,11 +120,11 @@ class Language:
         """Return where functions run, if that is not simply the CPU."""
         return ""
 
-    def host_candidate(self, function: Any) -> tuple[Callable[..., Any] | None, str]:
+    def find_host_candidate(self, function: Any) -> tuple[Callable[..., Any] | None, str]:
         """Return what to time on the CPU, None if there is nothing, and its label."""
         return function, "ufunc"
 
-    def device_times(self, function: Any) -> Callable[[Sequence[Any]], Iterable[DeviceTime]] | None:
+    def find_device_times(self, function: Any) -> Callable[[Sequence[Any]], Iterable[DeviceTime]] | None:
         """Return what times ``function`` on its device, for arguments; None if it does not run on one."""
         return None
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from .. import codegen, compilers, runtime, store
-from ..ir import complex_vectors, generic_functions
-from ..model import TYPES, LoopCode, Options, Signature, Target, required_glibc
+from ..ir import list_complex_vectors, list_generic_functions
+from ..model import TYPES, LoopCode, Options, Signature, Target, find_required_glibc
 
 #: A text that mentions one of these works on errno or the FP environment itself.
 _ENVIRONMENT = frozenset(
@@ -59,7 +59,7 @@ def plan_unit(
     truncates : bool
         All of it counts as converting floating-point numbers to integers, see `codegen.find_conversions`.
     """
-    flags = list(sound_copies(description))
+    flags = list(find_sound_copies(description))
     if description.machine == "aarch64" and description.gcc >= 15:
         flags.append("-Wno-experimental-fmv-target")  # it warns of each clone for SVE, and heeds no pragma
     if tool.kind == "gcc" and description.gcc >= 9 and not tool.cplus and words & {"abs", "labs", "llabs"}:
@@ -83,16 +83,16 @@ def plan_unit(
     called = words - own
     if floats:
         called |= {f"{word}f" for word in called}  # tgmath.h and <cmath> turn exp(float) into expf
-    if any(t.kind == "c" for t in codegen.types_wanted(options.types)):
-        called |= generic_functions(called)
-    complex_ = complex_vectors(called, description.libmvec - own) if tool.kind == "gcc" and not tool.cplus else {}
+    if any(t.kind == "c" for t in codegen.choose_types(options.types)):
+        called |= list_generic_functions(called)
+    complex_ = list_complex_vectors(called, description.libmvec - own) if tool.kind == "gcc" and not tool.cplus else {}
     called = frozenset(called).union(*complex_.values())
     simd = tuple(sorted(called & description.libmvec))
     if simd and tool.kind != "gcc":
         # clang names the vector variants itself, but does not link what holds them.
         if not description.knows_libmvec:
             return UnitPlan(tuple(flags), math=math)
-        library = compilers.libmvec_path()
+        library = compilers.find_libmvec()
         return UnitPlan((*flags, "-fveclib=libmvec"), (library,) if library else (), math)
     if {"sin", "cos"} <= called or {"sinf", "cosf"} <= called:
         # gcc would make one call of sincos of the two, and then not vectorize it.
@@ -100,7 +100,7 @@ def plan_unit(
     return UnitPlan(tuple(flags), math=replace(math, functions=simd, complex=tuple(sorted(complex_))))
 
 
-def sound_copies(description: compilers.Description) -> tuple[str, ...]:
+def find_sound_copies(description: compilers.Description) -> tuple[str, ...]:
     """Flags of units with AVX-512, in one of their loops or throughout.
 
     gcc 12.2 fills 64 bytes with the first 16 of a constant that ends in zeros: ``memcpy(to, text, 64)``.
@@ -112,10 +112,10 @@ def target(code: bytes, options: Options, *, python: str = "", this_cpu: bool = 
     """The machines that ``code`` runs on; ``python`` is the ABI of an extension module."""
     native = this_cpu or options.arch == "native"
     level = "native: " + " ".join(runtime.cpu_features()) if native else "baseline"
-    return replace(runtime.here(), libc=required_glibc(code), level=level, python=python)
+    return replace(runtime.describe_target(), libc=find_required_glibc(code), level=level, python=python)
 
 
-def driver(
+def compile_driver(
     tool: compilers.Toolchain,
     *,
     signatures: Iterable[Signature] = (),
@@ -129,7 +129,7 @@ def driver(
     """
     signatures = tuple(signatures)
     tool = replace(tool, cplus=False)
-    text = codegen.driver()
+    text = codegen.write_driver()
     flags = _list_object_flags(tool)
     if parallel:
         flags += ["-pthread", "-DUFM_PARALLEL"]
@@ -142,7 +142,7 @@ def driver(
     return _compile_once(tool, text, flags=flags, output=folder / "driver.o")
 
 
-def exceptions(tool: compilers.Toolchain, source: str = "throw", *, folder: Path) -> list[Path]:
+def compile_exceptions(tool: compilers.Toolchain, source: str = "throw", *, folder: Path) -> list[Path]:
     """The object file by which exceptions of C++ become Python's, compiled and kept as the driver is; none for C.
 
     For it zig builds a C++ library first, which takes a minute or two, so a cell that throws nothing goes without.
@@ -150,10 +150,12 @@ def exceptions(tool: compilers.Toolchain, source: str = "throw", *, folder: Path
     throws = re.search(r"\bthrow\b|#\s*include\s*(?:<[^.>]+>|\")", source)
     if not tool.cplus or (tool.kind == "zig" and not throws):
         return []
-    return [_compile_once(tool, codegen.exceptions(), flags=_list_object_flags(tool), output=folder / "exceptions.o")]
+    return [
+        _compile_once(tool, codegen.write_exceptions(), flags=_list_object_flags(tool), output=folder / "exceptions.o")
+    ]
 
 
-def vector_math(tool: compilers.Toolchain, functions: Iterable[str], *, folder: Path) -> list[Path]:
+def compile_vector_math(tool: compilers.Toolchain, functions: Iterable[str], *, folder: Path) -> list[Path]:
     """Object files of our own vector versions of functions of libm, compiled and kept as the driver is.
 
     Only gcc calls them by their names in the vector ABI.
@@ -161,7 +163,7 @@ def vector_math(tool: compilers.Toolchain, functions: Iterable[str], *, folder: 
     tool = replace(tool, cplus=False)
     flags = _list_object_flags(tool)
     machine = compilers.describe(tool).machine
-    texts = {name: codegen.vector_math(name, machine=machine) for name in functions} if tool.kind == "gcc" else {}
+    texts = {name: codegen.write_vector_math(name, machine=machine) for name in functions} if tool.kind == "gcc" else {}
     return [_compile_once(tool, t, flags=flags, output=folder / f"{name}.o") for name, t in texts.items() if t]
 
 
@@ -169,13 +171,13 @@ def _list_object_flags(tool: compilers.Toolchain) -> list[str]:
     """Flags of a unit that no cell changes."""
     # No exception passes through it, and the tables would be a tenth of a small object.
     unwind = ["-fno-strict-aliasing", "-w", "-fno-asynchronous-unwind-tables"]
-    return [*(f for f in compilers.base_flags(tool) if f != "-shared"), *unwind]
+    return [*(f for f in compilers.list_base_flags(tool) if f != "-shared"), *unwind]
 
 
 def _compile_once(tool: compilers.Toolchain, text: str, *, flags: Sequence[str], output: Path) -> Path:
     """The object file of a unit that no cell changes, from the cache or for it."""
-    entry_key = store.key([output.stem, text, repr(tool.identity()), repr(flags)])
-    cache = store.default()
+    entry_key = store.make_key([output.stem, text, repr(tool.identity()), repr(flags)])
+    cache = store.open_default()
     entry = cache.get(entry_key)
     if entry is None:
         compilers.compile_object(
@@ -186,7 +188,7 @@ def _compile_once(tool: compilers.Toolchain, text: str, *, flags: Sequence[str],
     return entry.copy_to(output)
 
 
-def def_functions(tool: compilers.Toolchain, *, folder: Path) -> Path:
+def compile_def_functions(tool: compilers.Toolchain, *, folder: Path) -> Path:
     """The object file of what a def is bound as: compiled once per compiler and Python, kept in the cache."""
     tool = replace(tool, cplus=False)
     flags = [*_list_object_flags(tool), f"-I{sysconfig.get_path('include')}", f"-DUFM_PYTHON={sys.hexversion}"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..model import IndexUse, Operand, OperandUse, Signature
 
 
-def operand_uses(signature: Signature) -> tuple[OperandUse, ...]:
+def find_operand_uses(signature: Signature) -> tuple[OperandUse, ...]:
     """The use of each input; empty where none is known."""
     places = {operand.index: position for position, operand in enumerate(signature.inputs)}
     uses = []

@@ -23,7 +23,16 @@ from ..model import (
     Unit,
 )
 from . import structures as record_types, ufunc_comment
-from .parameter_roles import Layout, NotUfuncError, annotated, guessed, line_of, place_of, resolved, value_type
+from .parameter_roles import (
+    Layout,
+    NotUfuncError,
+    find_value_type,
+    guess_layout,
+    mark_line_of,
+    place_of,
+    read_annotated_layout,
+    resolve_type,
+)
 from .ufunc_comment import Annotation, Core
 
 
@@ -63,7 +72,7 @@ class OperandPlan(NamedTuple):
     plains: tuple[Plain, ...]
     faults: dict[str, tuple[Function, SignatureError]]
 
-    def without_faults(self) -> OperandPlan:
+    def leave_out_faults(self) -> OperandPlan:
         """Return the plan itself.
 
         Raises
@@ -179,12 +188,14 @@ def _read_note(function: Function, options: Options) -> Annotation:
 def _find_disagreement(signature: Signature, same: Sequence[Signature]) -> str:
     """Why ``signature`` is no further loop of the ufunc that those of its name, ``same``, are, or ``""``."""
     if same and any(s.has_records for s in (signature, *same)):
-        return f"is overloaded (line {line_of(same[0].function)}), and NumPy cannot choose a loop by structure"
+        return f"is overloaded (line {mark_line_of(same[0].function)}), and NumPy cannot choose a loop by structure"
     if same and any(getattr(signature, what) != getattr(same[0], what) for what in ("nin", "nout", "core")):
-        return f"has other inputs, outputs or core dimensions than {same[0].name} on line {line_of(same[0].function)}"
+        return (
+            f"has other inputs, outputs or core dimensions than {same[0].name} on line {mark_line_of(same[0].function)}"
+        )
     for other in same:
         if not signature.function.template and _list_types(signature.function) == _list_types(other.function):
-            return f"has the same parameters as {other.name} on line {line_of(other.function)}"
+            return f"has the same parameters as {other.name} on line {mark_line_of(other.function)}"
     return ""
 
 
@@ -216,17 +227,19 @@ def _find_signature(
     function: Function, note: Annotation, unit: Unit, *, name: str, options: Options, structures: bool
 ) -> Signature:
     identity = options.identity
-    members = record_types.of_function(function, unit, options=options) if structures else {}
-    parts = several(resolved(function.returns, unit.typedefs)) if structures else ()
+    members = record_types.find_structures(function, unit, options=options) if structures else {}
+    parts = list_result_types(resolve_type(function.returns, unit.typedefs)) if structures else ()
     element, result = _find_returned_array(function, note, unit.typedefs) if structures else ("", ())
     parts = () if result else parts
     checked = (element,) if result else parts
     _check_types(function, unit.typedefs, strings=note.inputs is not None, without=members, parts=checked)
-    function = record_types.updated(function, members)
+    function = record_types.use_structures(function, members)
     layout = (
-        annotated(function, note, unit.typedefs, returned=len(parts) or int(function.returns != "void"), result=result)
+        read_annotated_layout(
+            function, note, unit.typedefs, returned=len(parts) or int(function.returns != "void"), result=result
+        )
         if note.inputs is not None
-        else guessed(function, note, unit.typedefs)
+        else guess_layout(function, note, unit.typedefs)
     )
     inputs, outputs = _make_operands(function, layout, members, parts)
     if result:
@@ -248,7 +261,7 @@ def _find_signature(
             f"{len(inputs)} and {len(outputs)}.",
             remedy="Remove identity= from the comment.",
         )
-    core = note.core_text([o.core for o in inputs], [o.core for o in outputs])
+    core = note.write_core([o.core for o in inputs], [o.core for o in outputs])
     notes = layout.notes
     dims = {dim for dims in layout.cores.values() for dim in dims}
     if note.inputs is None and (inferred := [p for p in function.parameters if p.length in dims]):
@@ -297,15 +310,15 @@ def _make_operands(
         results = [Operand(make_name(n), "output", t, -k) for k, (n, t) in enumerate(zip(names, parts, strict=True), 1)]
         outputs = (*results, *outputs)
     elif function.returns != "void":
-        returns = value_type(function.returns)
+        returns = find_value_type(function.returns)
         result = Operand(make_name("result"), "output", returns, -1, record=members.get(-1, ()))
         outputs = (result, *outputs)
     return inputs, outputs
 
 
-def several(returns: str) -> tuple[str, ...]:
+def list_result_types(returns: str) -> tuple[str, ...]:
     """The types in a result of several values, of which ``std::get`` takes the parts; empty for another."""
-    name, arguments = template_arguments(returns)
+    name, arguments = split_template(returns)
     match name.removeprefix("::").removeprefix("std::"), arguments:
         case "array", (kind, count) if count in set("23456789"):
             return (kind,) * int(count)
@@ -318,21 +331,21 @@ def _find_returned_array(function: Function, note: Annotation, typedefs: Mapping
     """The element and the sizes of what is returned as one array: a ``std::array`` where arrays are taken, and what
     the comment says so of."""
     core: list[int | str] = []
-    element = resolved(value_type(function.returns), typedefs)
-    name, arguments = template_arguments(element)
+    element = resolve_type(find_value_type(function.returns), typedefs)
+    name, arguments = split_template(element)
     if note.outputs and name.removeprefix("::").removeprefix("std::") in ("vector", "valarray") and len(arguments) == 1:
-        return resolved(arguments[0], typedefs), note.outputs[0]
-    while (inner := template_arguments(element))[0].removeprefix("::") in ("array", "std::array"):
+        return resolve_type(arguments[0], typedefs), note.outputs[0]
+    while (inner := split_template(element))[0].removeprefix("::") in ("array", "std::array"):
         if len(inner[1]) != 2 or not inner[1][1].isdecimal():
             return "", ()
         core.append(int(inner[1][1]))
-        element = resolved(inner[1][0], typedefs)
+        element = resolve_type(inner[1][0], typedefs)
     takes_arrays = any(isinstance(p, ContainerParameter) for p in function.parameters)
     is_array = takes_arrays if note.outputs is None else note.outputs[:1] == (tuple(core),)
     return (element, tuple(core)) if core and is_array else ("", ())
 
 
-def template_arguments(spelled: str) -> tuple[str, tuple[str, ...]]:
+def split_template(spelled: str) -> tuple[str, tuple[str, ...]]:
     """The name and the arguments of ``name<a, b>``; no arguments for another type."""
     name, _, inside = spelled.strip().partition("<")
     if not inside.endswith(">"):
@@ -380,14 +393,14 @@ def _check_types(
         if index in without and parameter.pointer < 2:
             continue
         name = f"'{parameter.name}'" if parameter.name else f"parameter {index + 1}"
-        spelled = resolved(parameter.type, typedefs)
+        spelled = resolve_type(parameter.type, typedefs)
         fault = _describe_fault(spelled, parameter)
         is_array = (parameter.pointer or parameter.shape) and not isinstance(parameter, ContainerParameter)
         if not fault and spelled == "char" and is_array and not strings:
             fault = "is a string", "Use signed char or unsigned char for small numbers."
         if fault:
             raise NotUfuncError(f"{name} {fault[0]}", fault[1])
-    returned = "void" if -1 in without else resolved(value_type(function.returns), typedefs)
+    returned = "void" if -1 in without else resolve_type(find_value_type(function.returns), typedefs)
     for part in parts or (returned,):
         if part != "void" and part != "auto" and (fault := _describe_fault(part, Parameter("", part))):
             reason = "returns a pointer" if "*" in part else f"its result {fault[0]}"

@@ -11,8 +11,16 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, NoReturn
 
-from ..ir import named_type
-from ..model import ContainerParameter, Function, Parameter, ReferenceParameter, SignatureError, core_names, line_mark
+from ..ir import find_named_type
+from ..model import (
+    ContainerParameter,
+    Function,
+    Parameter,
+    ReferenceParameter,
+    SignatureError,
+    find_core_names,
+    mark_line,
+)
 from .ufunc_comment import Annotation, Core
 
 
@@ -39,15 +47,15 @@ class Layout(NamedTuple):
 def place_of(function: Function) -> str:
     """The function and its line, for messages."""
     place = f"{function.file} line" if function.file else "line"
-    return f"{function.name} ({place} {line_of(function)})"
+    return f"{function.name} ({place} {mark_line_of(function)})"
 
 
-def line_of(function: Function) -> str:
+def mark_line_of(function: Function) -> str:
     """Its line, in marks where it is one of the cell and not of a header."""
-    return str(function.line) if function.file else line_mark(function.line)
+    return str(function.line) if function.file else mark_line(function.line)
 
 
-def resolved(spelled: str, typedefs: Mapping[str, str]) -> str:
+def resolve_type(spelled: str, typedefs: Mapping[str, str]) -> str:
     """A type through its typedefs, without const."""
     for _ in range(32):
         spelled = spelled.removeprefix("const ")
@@ -57,7 +65,7 @@ def resolved(spelled: str, typedefs: Mapping[str, str]) -> str:
     return spelled
 
 
-def value_type(returns: str) -> str:
+def find_value_type(returns: str) -> str:
     """The type of the value that a function returns, which may be a reference to it; ``auto`` where C++ deduces it."""
     if returns.startswith("decltype("):
         return "auto"
@@ -68,13 +76,13 @@ def value_type(returns: str) -> str:
 def _is_integer(parameter: Parameter, typedefs: Mapping[str, str]) -> bool:
     if parameter.pointer or parameter.shape:
         return False
-    return not re.search(r"float|double|complex|bool|_Bool|half", resolved(parameter.type, typedefs), re.IGNORECASE)
+    return not re.search(r"float|double|complex|bool|_Bool|half", resolve_type(parameter.type, typedefs), re.IGNORECASE)
 
 
 # -- without an annotation
 
 
-def guessed(function: Function, note: Annotation, typedefs: Mapping[str, str]) -> Layout:
+def guess_layout(function: Function, note: Annotation, typedefs: Mapping[str, str]) -> Layout:
     """The layout that the declaration and the body speak of."""
     forced = _read_forced(function, note)
     shapes = {p.name: p.shape or ((p.length,) if p.length else ()) for p in function.parameters}
@@ -194,7 +202,7 @@ def _write_example(function: Function, typedefs: Mapping[str, str]) -> str:
 
 def _is_word(parameter: Parameter, typedefs: Mapping[str, str]) -> bool:
     """Whether its type is an integer of C's."""
-    known = named_type(re.sub(r"\b(const|volatile)\b", "", parameter.type), {}, typedefs)
+    known = find_named_type(re.sub(r"\b(const|volatile)\b", "", parameter.type), {}, typedefs)
     return known is not None and known.kind in "iu"
 
 
@@ -242,7 +250,7 @@ def _read_forced(function: Function, note: Annotation) -> set[int]:
     return {positions[name] for name in note.inout}
 
 
-def annotated(
+def read_annotated_layout(
     function: Function, note: Annotation, typedefs: Mapping[str, str], *, returned: int, result: Core = ()
 ) -> Layout:
     """The layout that the annotation asks for, checked against the declaration.
@@ -253,7 +261,7 @@ def annotated(
     own = {dim for core in inputs for dim in core}
     integers = {p.name: index for index, p in enumerate(function.parameters) if _is_integer(p, typedefs)}
     for dim in (d for core in outputs for d in core if isinstance(d, str)):
-        unknown = core_names(dim) - own - integers.keys()
+        unknown = find_core_names(dim) - own - integers.keys()
         if unknown and dim.isidentifier():
             fault = f"gives the outputs a size {dim} that no input has, and no integer parameter"
             _refuse(function, note, fault, f"Use a fixed size, or let the function take it: int {dim}.")

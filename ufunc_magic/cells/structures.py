@@ -6,16 +6,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..ir import named_type
+from ..ir import find_named_type
 from ..model import Function, Member, Options, Parameter, ReferenceParameter, Unit
-from .parameter_roles import NotUfuncError, resolved
+from .parameter_roles import NotUfuncError, resolve_type
 
 #: An index, with others in it.
 _INDEX = r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]"
 _REMEDY = "Pass its members as separate parameters."
 
 
-def of_function(function: Function, unit: Unit, *, options: Options) -> dict[int, tuple[Member, ...]]:
+def find_structures(function: Function, unit: Unit, *, options: Options) -> dict[int, tuple[Member, ...]]:
     """The structures among a function's parameters, by position, and its result (-1)."""
     if function.template or function.scope or (options.types and "T" in unit.identifiers):
         return {}
@@ -27,7 +27,7 @@ def of_function(function: Function, unit: Unit, *, options: Options) -> dict[int
     return {index: members for index, members in result.items() if members}
 
 
-def updated(function: Function, structures: Mapping[int, tuple[Member, ...]]) -> Function:
+def use_structures(function: Function, structures: Mapping[int, tuple[Member, ...]]) -> Function:
     """The function as its structures are operands: a pointer leads to one, of which what is not written stays."""
     parameters = list(function.parameters)
     for index, members in structures.items():
@@ -70,7 +70,7 @@ def record(spelled: str, unit: Unit, *, of: str, cplus: bool) -> tuple[Member, .
     NotUfuncError
         If NumPy has no such thing; ``of`` is the parameter or the result that it is the type of.
     """
-    kind = resolved(spelled, unit.typedefs)
+    kind = resolve_type(spelled, unit.typedefs)
     name = kind.removeprefix("struct ")
     if name == kind or "*" in kind or "(" in kind:
         return ()
@@ -85,12 +85,12 @@ def record(spelled: str, unit: Unit, *, of: str, cplus: bool) -> tuple[Member, .
 def _read_member(member: Member, unit: Unit, *, of: str, cplus: bool) -> Member:
     if member.members:
         return replace(member, members=tuple(_read_member(m, unit, of=of, cplus=cplus) for m in member.members))
-    kind = resolved(member.type, unit.typedefs)
+    kind = resolve_type(member.type, unit.typedefs)
     if kind.startswith("enum") and not cplus:
         return member
     if inner := record(kind, unit, of=of, cplus=cplus):
         return replace(member, members=inner)
-    number = named_type(kind, {}, {})
+    number = find_named_type(kind, {}, {})
     if number is None or not number.arithmetic or (number.integral and number.bits > 64):
         raise NotUfuncError(
             f"{of} is a struct whose member {member.name} is not a number but {kind or 'unknown'}", _REMEDY

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from ..model import SignatureError, core_groups, core_names, number_type
+from ..model import SignatureError, find_core_names, number_type, split_core_groups
 
 #: Core dimensions of one operand: names and fixed sizes.
 Core = tuple[int | str, ...]
@@ -58,7 +58,7 @@ class Annotation:
         cores = (*(self.inputs or ()), *(self.outputs or ()))
         return frozenset(dim for core in cores for dim in core if isinstance(dim, str) and dim.isidentifier())
 
-    def core_text(self, inputs: Sequence[Core], outputs: Sequence[Core]) -> str:
+    def write_core(self, inputs: Sequence[Core], outputs: Sequence[Core]) -> str:
         """A signature as the comment spells it, ``""`` where every operand is a scalar."""
         if not any((*inputs, *outputs)):
             return ""
@@ -94,7 +94,7 @@ def read(text: str, *, of: str) -> Annotation:
     rest, inputs, outputs = text, None, None
     optional, broadcast = frozenset[str](), list[frozenset[str]]()
     if match := _SIGNATURE.search(text):
-        sides = [core_groups(side or "") for side in match.groups()]
+        sides = [split_core_groups(side or "") for side in match.groups()]
         rest = f"{text[: match.start()]} {text[match.end() :]}"
         if unclosed := _UNCLOSED.search(text):
             refuse(f"does not close the parenthesis of {unclosed[0]!r}", f"Write {unclosed[0]}).")
@@ -140,7 +140,7 @@ def _is_dimension(word: str, *, computed: bool) -> bool:
         # C is told the size of a name alone.
         return not word.endswith("?|1") and (name.isidentifier() or not word.endswith("?"))
     try:
-        return computed and name == word and bool(core_names(word))
+        return computed and name == word and bool(find_core_names(word))
     except ValueError:
         return False
 

@@ -21,7 +21,7 @@ TEXTS = frozenset(("string", "string_view"))
 VIEWS = frozenset(("span", "string_view"))
 
 
-def container_type(p: ContainerParameter, element: str) -> str:
+def spell_container(p: ContainerParameter, element: str) -> str:
     """The type of a container, as C++ spells it."""
     const = "const " if p.const else ""
     if not p.container:
@@ -43,16 +43,16 @@ def _name_item(p: ContainerParameter, element: str) -> str:
     return element
 
 
-def argument(p: ContainerParameter, element: str, *, pointer: str, count: str) -> str:
+def write_container_argument(p: ContainerParameter, element: str, *, pointer: str, count: str) -> str:
     """The container as an argument: of the elements at ``pointer``, ``count`` times its item."""
     const = "const " if p.const else ""
     if not p.container:
         return f"*({const}{element} (*){''.join(f'[{size}]' for size in p.shape)}){pointer}"
     if p.container == "array":
-        return f"*({const}{container_type(p, element)} *){pointer}"
+        return f"*({const}{spell_container(p, element)} *){pointer}"
     place = f"(({const}{_name_item(p, element)} *){pointer})"
     return _CONSTRUCTORS[p.container].format(
-        t=container_type(p, element), p=place, n=count if p.pointer else str(p.shape[0])
+        t=spell_container(p, element), p=place, n=count if p.pointer else str(p.shape[0])
     )
 
 

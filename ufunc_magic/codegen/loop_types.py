@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..model import RECORD, ContainerParameter, NumberType, Operand, Signature
 from . import record_layout
-from .containers import argument
+from .containers import write_container_argument
 
 #: Functions that are one instruction: a function that calls no others is a leaf.
 INSTRUCTIONS = frozenset("sqrt fabs copysign sqrtf fabsf copysignf".split())
@@ -125,7 +125,7 @@ def _call_of_type(instance: Instance, inputs: Sequence[Value], outputs: Sequence
         if v.operand.index >= 0:
             parameter = parameters[v.operand.index]
             if isinstance(parameter, ContainerParameter):
-                arguments[v.operand.index] = argument(parameter, v.t, pointer="0", count="0")
+                arguments[v.operand.index] = write_container_argument(parameter, v.t, pointer="0", count="0")
                 continue
             shape = "".join(f"[{d}]" for d in parameter.shape[1:])
             to = f"({v.t} (*){shape})0" if shape else f"({v.t} *)0"
@@ -164,4 +164,6 @@ def type_numbers(k: int, instance: Instance) -> list[str]:
     structures."""
     both = [v for values_ in values(k, instance.signature) for v in values_]
     numbers = [str(RECORD) if v.operand.record else f"__UFM_TYPE({v.t})" for v in both]
-    return numbers + [byte for v in both if v.operand.record for byte in record_layout.numbers(v.t, v.operand.record)]
+    return numbers + [
+        byte for v in both if v.operand.record for byte in record_layout.write_layout(v.t, v.operand.record)
+    ]

@@ -7,7 +7,15 @@ from functools import cache, partial
 from importlib.resources import files
 from string import Template
 
-from ..model import ContainerParameter, Options, Signature, SignatureError, core_names, core_size_text, number_type
+from ..model import (
+    ContainerParameter,
+    Options,
+    Signature,
+    SignatureError,
+    find_core_names,
+    number_type,
+    write_core_size,
+)
 from . import containers, record_layout
 from .loop_types import Instance, Value, VectorMath, callee, values
 
@@ -218,7 +226,7 @@ def _write_elementwise(
 
 def _record_texts(both: Sequence[Value], *, k: str, run: str) -> tuple[str, str]:
     """The layout of a loop's structures, and the function that NumPy calls for them, which calls ``run``."""
-    leaves = [leaf for v in both for leaf in record_layout.leaves(v.n, v.t, v.operand.record)]
+    leaves = [leaf for v in both for leaf in record_layout.write_leaves(v.n, v.t, v.operand.record)]
     items = ", ".join(f"{{sizeof({v.t}), __alignof__({v.t})}}" for v in both)
     layout = fill("record_layout.c", k=k, items=items, leaves=", ".join(leaves))
     return layout, fill("record_entry.c", k=k, run=run)
@@ -355,7 +363,7 @@ def _write_generalized(instance: Instance, inputs: list[Value], outputs: list[Va
         parameter = signature.function.parameters[operand.index] if operand.index >= 0 else None
         if isinstance(parameter, ContainerParameter):
             pointer, count = f"__ufm_p[{v.n}]", _count_items(parameter, v, place)
-            container = containers.argument(parameter, t, pointer=pointer, count=count)
+            container = containers.write_container_argument(parameter, t, pointer=pointer, count=count)
             if containers.is_copied_back(parameter):
                 locals_.append(f"auto __ufm_c{v.n} = {container};")
                 stores.append(containers.copy_back(parameter, t, f"__ufm_c{v.n}", pointer=pointer, count=count))
@@ -423,9 +431,9 @@ def _write_sizes(signature: Signature, dims: Sequence[int | str], *, k: str) -> 
     lines = []
     for d in computed:
         size, name = f"&__ufm_d[{dims.index(d)}]", f'"{signature.name}: {d}"'
-        known = core_names(d) <= sizes.keys()
+        known = find_core_names(d) <= sizes.keys()
         call = (
-            f"__ufm_set_size({size}, {core_size_text(d, sizes)}, {name})"
+            f"__ufm_set_size({size}, {write_core_size(d, sizes)}, {name})"
             if known
             else f"__ufm_need_size({size}, {name})"
         )

@@ -19,7 +19,7 @@ from ..model import TYPES, Member, SignatureError
 _MOST_LEAVES = 64
 
 
-def numbers(t: str, members: Sequence[Member]) -> list[str]:
+def write_layout(t: str, members: Sequence[Member]) -> list[str]:
     """The bytes of the layout of type ``t``, as constant expressions."""
     words = [f"(unsigned)sizeof({t})", *_read_words(t, "", members)]
     return [f"({word}) >> {8 * n} & 255" for word in words for n in range(4)]
@@ -40,12 +40,12 @@ def _read_words(t: str, path: str, members: Sequence[Member]) -> Iterator[str]:
             yield f"(unsigned)__UFM_TYPE({kind})"
 
 
-def length(members: Sequence[Member]) -> int:
+def count_layout_bytes(members: Sequence[Member]) -> int:
     """Bytes of the layout."""
-    return 4 * (1 + sum(1 + (length(m.members) // 4 if m.members else 1) for m in members))
+    return 4 * (1 + sum(1 + (count_layout_bytes(m.members) // 4 if m.members else 1) for m in members))
 
 
-def description(data: bytes, members: Sequence[Member], name: str) -> str:
+def write_description(data: bytes, members: Sequence[Member], name: str) -> str:
     """A layout as JSON: what `numpy.dtype` takes, with the type's ``name`` in C as ``"type"``.
 
     Raises
@@ -53,7 +53,7 @@ def description(data: bytes, members: Sequence[Member], name: str) -> str:
     SignatureError
         If a member is of a type that NumPy has not.
     """
-    words = iter([int.from_bytes(data[n : n + 4], "little") for n in range(0, length(members), 4)])
+    words = iter([int.from_bytes(data[n : n + 4], "little") for n in range(0, count_layout_bytes(members), 4)])
     return json.dumps({"type": name, **_describe(words, members)}, separators=(",", ":"))
 
 
@@ -72,7 +72,7 @@ def _describe(words: Iterator[int], members: Sequence[Member]) -> dict[str, Any]
     return {"names": [m.name for m in members], "formats": formats, "offsets": offsets, "itemsize": itemsize}
 
 
-def leaves(n: int, t: str, members: Sequence[Member]) -> list[str]:
+def write_leaves(n: int, t: str, members: Sequence[Member]) -> list[str]:
     """C for each of the numbers in operand ``n``, as ``__ufm_leaf`` of templates/interface.h has them."""
     if not members:
         return [f'{{{n}, 1, 0, __UFM_TYPE({t}), ""}}']

@@ -2,7 +2,7 @@
 
 The unit is: interface, ``#line 1 "In[3]"``, the cell exactly as it is, support, SIMD declarations, one
 kernel per signature and type, and three tables.  What does not depend on the cell is the driver, a unit of
-its own (:func:`driver`).  ``templates/`` holds the C; this module fills its ``$`` words.  Which NumPy types
+its own (:func:`write_driver`).  ``templates/`` holds the C; this module fills its ``$`` words.  Which NumPy types
 a loop has, the compiler writes into a byte table that follows a marker; they are read back from the object's
 bytes by :func:`read_types`, so that nothing need be run.
 """
@@ -15,7 +15,7 @@ import struct
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from ..ir import argument_count, is_float_function
+from ..ir import count_arguments, is_float_function
 from ..model import STD_EXCEPTIONS, Function, NumberType, Options, Signature, SignatureError, Unit, number_type
 from . import record_layout
 from .float_conversions import FloatConversions, find_conversions
@@ -63,7 +63,7 @@ class Translation:
         return min(max(2, 1 << much.bit_length() - 1), _MOST_PARTS)
 
 
-def types_wanted(words: str) -> tuple[NumberType, ...]:
+def choose_types(words: str) -> tuple[NumberType, ...]:
     """The types that ``--types`` names, narrow to wide, without repeats.
 
     Raises
@@ -117,18 +117,18 @@ def translate(
     conversions = find_conversions(unit, options=options)
     loops = [
         replace(loop, conversions=conversions.attribute(loop.signature.function))
-        for loop in instances(signatures, unit, options=options)
+        for loop in make_instances(signatures, unit, options=options)
     ]
     # Before the cell, whose macros would rewrite it.
     parts = [template("interface.h"), *filter(None, [before])]
-    kinds = types_wanted(options.types) if in_terms_of_t(unit) else ()  # a kernel alone may be in terms of T
-    copies = dict.fromkeys((prefix_of(kind), kind) for kind in kinds)
+    kinds = choose_types(options.types) if uses_t(unit) else ()  # a kernel alone may be in terms of T
+    copies = dict.fromkeys((make_prefix(kind), kind) for kind in kinds)
     cell += inline_definitions(unit, cplus=cplus)
     if copies:
         generic = not before  # that text has its own
         parts += [copy(cell, prefix=p, kind=k, unit=unit, name=name, generic=generic) for p, k in copies]
     else:
-        parts += [f"#line 1 {c_string(name)}", cell]
+        parts += [f"#line 1 {quote_c(name)}", cell]
     parts += ["", template("support.h"), template("types.hpp" if cplus else "types.h")]
     parts += conversions.declarations(unit)
     parts += [*_declare_simd(math.functions, cplus=cplus), *_define_complex_functions(math.complex)]
@@ -224,20 +224,20 @@ def _write_optional(k: int, instance: Instance, text: str) -> str:
     return "\n".join([f"#if {_HAS_LOOP}({k})", text, "#else", *zeros, "#endif"])
 
 
-def in_terms_of_t(unit: Unit) -> bool:
+def uses_t(unit: Unit) -> bool:
     """The cell uses T without saying what it is."""
     defined = "T" in unit.typedefs or "T" in unit.macros or any("T" in f.template for f in unit.functions)
     return "T" in unit.identifiers and not defined
 
 
-def driver() -> str:
+def write_driver() -> str:
     """The driver's translation unit, C; define UFM_PARALLEL for the threaded one, UFM_RECORDS and UFM_SIZES for
     structures and for sizes that no input has."""
     more = "".join(f'#line 1 "{name}"\n{template(name)}' for name in ("records.c", "narrowing.c", "sizes.c"))
-    return with_headers("driver.c") + more
+    return insert_headers("driver.c") + more
 
 
-def exceptions() -> str:
+def write_exceptions() -> str:
     """The unit, C++, by which exceptions become Python's."""
     kinds = list(dict.fromkeys(STD_EXCEPTIONS.values()))
     handlers = [
@@ -247,7 +247,7 @@ def exceptions() -> str:
     return fill("exceptions.cpp", handlers="".join(handlers))
 
 
-def with_headers(file: str) -> str:
+def insert_headers(file: str) -> str:
     """A template with the text of our own headers in place of their includes."""
     text = template(file)
     for name in ("interface.h", "containment.h", "access.h"):
@@ -255,7 +255,7 @@ def with_headers(file: str) -> str:
     return text
 
 
-def vector_math(function: str, *, machine: str) -> str:
+def write_vector_math(function: str, *, machine: str) -> str:
     """The unit of our own vector versions of a function of libm, C; ``""`` where libmvec's are the better ones."""
     text = template("neonmath.h" if machine == "aarch64" else "simdmath.h")
     return f"#define __UFM_WANT_{function} 1\n{text}" if f"__UFM_WANT_{function}\n" in text else ""
@@ -291,9 +291,11 @@ def _write_tables(code: bytes, translation: Translation) -> list[tuple[tuple[int
         at += len(operands)
         records = []
         for operand in operands:
-            size = record_layout.length(operand.record) if operand.record else 0
+            size = record_layout.count_layout_bytes(operand.record) if operand.record else 0
             layout, at = code[at : at + size], at + size
-            records.append(record_layout.description(layout, operand.record, operand.type) if operand.record else "")
+            records.append(
+                record_layout.write_description(layout, operand.record, operand.type) if operand.record else ""
+            )
         loops.append((types, tuple(records)))
     return loops
 
@@ -304,34 +306,34 @@ def _unify_long(numbers: Sequence[int]) -> tuple[int, ...]:
     return tuple(twins[n] if n in twins and twins[n] in numbers else n for n in numbers)
 
 
-def instances(signatures: Sequence[Signature], unit: Unit, *, options: Options) -> tuple[Instance, ...]:
+def make_instances(signatures: Sequence[Signature], unit: Unit, *, options: Options) -> tuple[Instance, ...]:
     """The loops of a cell: one for each signature, or of templates and cells in terms of T one for each type."""
-    types = types_wanted(options.types)
+    types = choose_types(options.types)
     loops_of_cell: list[Instance] = []
     looping = {f.name for f in unit.functions if f.body.loops}
     own = {f.name for f in unit.functions}
     for signature in signatures:
-        calls = reached(signature.function, unit)
+        calls = find_reached(signature.function, unit)
         loops = signature.function.body.loops or not looping.isdisjoint(calls)
         outside = {name for name in calls - own if name.removesuffix("f") not in calls - {name}}
         common = Instance(
             signature, calls=calls, loops=loops, leaf=signature.function.body.pure and outside <= INSTRUCTIONS
         )
         if signature.function.template:
-            loops_of_cell += [replace(common, type=t) for t in types or types_wanted(signature.function.body.instances)]
-        elif types and in_terms_of_t(unit):
-            loops_of_cell += [replace(common, type=t, copy=prefix_of(t), renamed=unit.names) for t in types]
+            loops_of_cell += [replace(common, type=t) for t in types or choose_types(signature.function.body.instances)]
+        elif types and uses_t(unit):
+            loops_of_cell += [replace(common, type=t, copy=make_prefix(t), renamed=unit.names) for t in types]
         else:
             loops_of_cell.append(common)
     return tuple(loops_of_cell)
 
 
-def prefix_of(kind: NumberType) -> str:
+def make_prefix(kind: NumberType) -> str:
     """Return the prefix of names in the copy of a cell in terms of T for a type."""
     return f"{PREFIX}{kind.names[0] if kind.names else kind.char}_"
 
 
-def reached(function: Function, unit: Unit) -> frozenset[str]:
+def find_reached(function: Function, unit: Unit) -> frozenset[str]:
     """Everything ``function`` calls, through the cell's own functions too; with T, float's variants as well."""
     names: set[str] = set()
     pending = set(function.body.calls)
@@ -353,7 +355,7 @@ def copy(cell: str, *, prefix: str, kind: NumberType, unit: Unit, name: str, gen
         tgmath += "#undef I\n"
     on = "".join(f"#define {word} {prefix}{word}\n" for word in unit.names)
     off = "".join(f"#undef {word}\n" for word in (*unit.names, *unit.macros, "T"))
-    return f"{tgmath}#define T {kind.c}\n{on}#line 1 {c_string(name)}\n{cell}\n{off}"
+    return f"{tgmath}#define T {kind.c}\n{on}#line 1 {quote_c(name)}\n{cell}\n{off}"
 
 
 def _declare_simd(names: Sequence[str], *, cplus: bool) -> list[str]:
@@ -366,7 +368,7 @@ def _declare_simd(names: Sequence[str], *, cplus: bool) -> list[str]:
     lines = []
     for name in names:
         kind = "float" if is_float_function(name) else "double"
-        arguments = ", ".join([kind] * argument_count(name))
+        arguments = ", ".join([kind] * count_arguments(name))
         head, tail = ('extern "C" ', " noexcept(true)") if cplus else ("", "")
         attribute = '__attribute__((__simd__("notinbranch"), __nothrow__, __leaf__, __const__))'
         # The cell may have made a macro of the name.
@@ -420,6 +422,6 @@ def _export(instances: Sequence[Instance], exports: Exports) -> str:
     return f"__UFM_BEGIN_C\n{declared}__UFM_END_C\n{defined}"
 
 
-def c_string(text: str) -> str:
+def quote_c(text: str) -> str:
     """``text`` as a C string literal."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'

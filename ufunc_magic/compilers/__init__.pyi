@@ -1,43 +1,43 @@
-from .compiler_texts import CompilerTexts as CompilerTexts, texts_of as texts_of
-from .description import Description as Description, describe as describe, libmvec_path as libmvec_path
+from .compiler_texts import CompilerTexts as CompilerTexts, read_compiler_texts as read_compiler_texts
+from .description import Description as Description, describe as describe, find_libmvec as find_libmvec
 from .diagnostics import (
     GENERATED as GENERATED,
     OURS as OURS,
-    counted as counted,
+    count_errors as count_errors,
     read_linker as read_linker,
     shorten as shorten,
-    source_line as source_line,
+    show_source_line as show_source_line,
 )
 from .discovery import (
     FAST_MATH as FAST_MATH,
     Toolchain as Toolchain,
-    base_flags as base_flags,
-    base_link as base_link,
     find as find,
     find_all as find_all,
     is_launched as is_launched,
-    language_flags as language_flags,
-    library_flags as library_flags,
+    list_base_flags as list_base_flags,
+    list_base_link_options as list_base_link_options,
+    list_language_flags as list_language_flags,
+    list_library_flags as list_library_flags,
 )
 from .doctor import (
     Diagnosis as Diagnosis,
     Finding as Finding,
     diagnose as diagnose,
-    installed_version as installed_version,
+    find_installed_version as find_installed_version,
 )
 from .hints import (
-    declared_by as declared_by,
-    first_advice as first_advice,
-    header_of as header_of,
-    missing_file as missing_file,
-    unknown_name as unknown_name,
+    find_first_advice as find_first_advice,
+    find_header as find_header,
+    find_missing_file as find_missing_file,
+    find_unknown_name as find_unknown_name,
+    list_declared as list_declared,
 )
 from .include_search import (
-    files_named as files_named,
-    files_read as files_read,
+    find_files_named as find_files_named,
+    find_files_read as find_files_read,
     search_path as search_path,
 )
-from .line_map import places as places
+from .line_map import find_places as find_places
 from .processes import (
     Done as Done,
     Process as Process,

@@ -23,7 +23,9 @@ class CompilerTexts:
     unit: str
 
 
-def texts_of(folder: Path, *, cplus: bool, compile_again: Callable[[Sequence[str]], object]) -> CompilerTexts:
+def read_compiler_texts(
+    folder: Path, *, cplus: bool, compile_again: Callable[[Sequence[str]], object]
+) -> CompilerTexts:
     """Compile once more and read the compiler's further outputs.
 
     Parameters
@@ -41,15 +43,15 @@ def texts_of(folder: Path, *, cplus: bool, compile_again: Callable[[Sequence[str
     """
     tool = find(cplus=cplus)
     remarks = folder / "remarks"
-    compile_again(_options(tool, remarks))
+    compile_again(_choose_text_options(tool, remarks))
     return CompilerTexts(
-        _text_left(folder, tool, "assembly", "*.s"),
+        _find_left_text(folder, tool, "assembly", "*.s"),
         remarks.read_text(encoding="utf-8", errors="replace") if remarks.exists() else "",
-        _text_left(folder, tool, "preprocessed unit", "*.i", "*.ii"),
+        _find_left_text(folder, tool, "preprocessed unit", "*.i", "*.ii"),
     )
 
 
-def _options(tool: Toolchain, remarks: Path) -> tuple[str, ...]:
+def _choose_text_options(tool: Toolchain, remarks: Path) -> tuple[str, ...]:
     match tool.kind:
         case "gcc":
             # -fdirectives-only: macros of the unit stay as they are written.  -fno-ipa-icf: functions that do the same
@@ -70,7 +72,7 @@ def _options(tool: Toolchain, remarks: Path) -> tuple[str, ...]:
     )
 
 
-def _text_left(folder: Path, tool: Toolchain, what: str, *patterns: str) -> str:
+def _find_left_text(folder: Path, tool: Toolchain, what: str, *patterns: str) -> str:
     """A text of the unit that the compiler has left, and not that of a further source of the user's."""
     for path in sorted(path for pattern in patterns for path in folder.glob(pattern)):
         text = path.read_text(encoding="utf-8", errors="replace")

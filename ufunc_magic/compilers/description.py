@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from .. import store
-from ..ir import is_float_function, vector_functions
+from ..ir import is_float_function, list_vector_functions
 from ..model import ToolchainError
-from .discovery import Toolchain, language_flags
+from .discovery import Toolchain, list_language_flags
 from .processes import run_command
 
 #: Variables that add folders to a compiler's search for headers.
@@ -86,8 +86,8 @@ def describe(toolchain: Toolchain) -> Description:
     ToolchainError
         If the compiler cannot preprocess an empty file.
     """
-    library = libmvec_path()
-    cache, fact = store.default(), f"compiler 4 {toolchain.identity()!r} {library}"
+    library = find_libmvec()
+    cache, fact = store.open_default(), f"compiler 4 {toolchain.identity()!r} {library}"
     if state := cache.recall(fact):
         lists = {"libmvec": frozenset(state["libmvec"]), "include_folders": tuple(state["include_folders"])}
         return Description(**state | lists)
@@ -99,7 +99,7 @@ def describe(toolchain: Toolchain) -> Description:
 
 def examine(toolchain: Toolchain) -> Description:
     """Ask the compiler what it is and what it makes code for; errors as of `describe`."""
-    command = [*toolchain.command, "-E", "-dM", "-v", "-fopenmp", *language_flags(toolchain)]
+    command = [*toolchain.command, "-E", "-dM", "-v", "-fopenmp", *list_language_flags(toolchain)]
     done = run_command(command, _PROBE)
     if done.status:  # a compiler without OpenMP may refuse the option
         done = run_command([word for word in command if word != "-fopenmp"], _PROBE)
@@ -127,8 +127,8 @@ def read_description(macros: str, messages: str, *, kind: str) -> Description:
     machine = next((name for macro, name in _MACHINES.items() if macro in defined), "unknown")
     glibc = f"{defined['__GLIBC__']}.{defined['__GLIBC_MINOR__']}" if "__GLIBC__" in defined else ""
     openmp = "_OPENMP" in defined and kind != "zig" and _has_openmp_library(messages, clang="__clang__" in defined)
-    libmvec = _libmvec(glibc, machine)
-    return Description(_version(defined, kind), machine, openmp, libmvec, glibc, _include_folders(messages))
+    libmvec = _read_libmvec(glibc, machine)
+    return Description(_read_version(defined, kind), machine, openmp, libmvec, glibc, _include_folders(messages))
 
 
 def _include_folders(messages: str) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ def _include_folders(messages: str) -> tuple[str, ...]:
     return tuple(folder for folder in folders if folder not in added)
 
 
-def _version(defined: Mapping[str, str], kind: str) -> str:
+def _read_version(defined: Mapping[str, str], kind: str) -> str:
     if "__clang__" in defined:
         number = ".".join(defined.get(f"__clang_{part}__", "?") for part in ("major", "minor", "patchlevel"))
         name = "Apple clang" if "__apple_build_version__" in defined else "clang"
@@ -165,7 +165,7 @@ _SYSTEM_FOLDERS = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib/x86_64-linu
 
 
 @functools.cache
-def libmvec_path() -> str:
+def find_libmvec() -> str:
     """The libmvec in the folder of the libm that this process uses; ``""`` if there is none."""
     if not sys.platform.startswith("linux"):
         return ""
@@ -183,13 +183,13 @@ def libmvec_path() -> str:
     return ""
 
 
-def _libmvec(glibc: str, machine: str) -> frozenset[str]:
+def _read_libmvec(glibc: str, machine: str) -> frozenset[str]:
     """Functions with all variants in the library here that the compiler's own glibc has too.
 
     A compiler with an older C library of its own (conda's) links against that one.
     """
     version = tuple(map(int, glibc.split("."))) if glibc else ()
-    path = libmvec_path()
+    path = find_libmvec()
     if machine not in ("x86_64", "aarch64") or version < (2, 22) or not path:
         return frozenset()
     try:
@@ -200,12 +200,12 @@ def _libmvec(glibc: str, machine: str) -> frozenset[str]:
     variants: dict[str, set[tuple[bytes, int]]] = {}
     for isa, lanes, name in re.findall(_VARIANT, code):
         variants.setdefault(name.decode(), set()).add((isa, int(lanes)))
-    known = vector_functions(machine, version)
+    known = list_vector_functions(machine, version)
     if machine == "aarch64":
-        return frozenset(name for name in known if variants.get(name, set()) >= _on_arm(name))
+        return frozenset(name for name in known if variants.get(name, set()) >= _list_arm_variants(name))
     return frozenset(name for name in known if {isa for isa, _ in variants.get(name, ())} == {b"b", b"c", b"d", b"e"})
 
 
-def _on_arm(name: str) -> set[tuple[bytes, int]]:
+def _list_arm_variants(name: str) -> set[tuple[bytes, int]]:
     """The variants for NEON that gcc may call: its registers have 64 and 128 bits."""
     return {(b"n", 2), (b"n", 4)} if is_float_function(name) else {(b"n", 2)}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ..model import Comfort, Diagnostic
-from .hints import advise, libraries_of, unknown_name
+from .hints import advise, find_libraries, find_unknown_name
 from .line_map import is_news, place
 
 #: The file name of the code that is written around a cell.
@@ -71,7 +71,7 @@ def read_compiler(output: str, *, name: str, cell: str, places: Sequence[int] | 
     name, cell : str
         The cell's name in ``#line`` and its text.
     places : sequence of int
-        For C that was translated from the cell: `ufunc_magic.compilers.line_map.places` of it.
+        For C that was translated from the cell: `ufunc_magic.compilers.line_map.find_places` of it.
 
     Returns
     -------
@@ -83,33 +83,35 @@ def read_compiler(output: str, *, name: str, cell: str, places: Sequence[int] | 
     entries: list[_Entry] = []
     included: list[tuple[str, int]] = []
     for raw in output.splitlines():
-        text = _readable(raw)
+        text = _make_readable(raw)
         if match := re.match(_INCLUDED, text):
-            included = [*(included if text.startswith(" ") else []), _included(match, name, places)]
+            included = [*(included if text.startswith(" ") else []), _find_include(match, name, places)]
         elif match := re.match(_REQUIRED, text):
-            included.append(_included(match, name, places))
-        elif diagnostic := _diagnostic(text, name, lines):
+            included.append(_find_include(match, name, places))
+        elif diagnostic := _read_diagnostic(text, name, lines):
             if places is not None:
-                diagnostic = _translated(diagnostic, text, name, cell, places)
+                diagnostic = _translate_diagnostic(diagnostic, text, name, cell, places)
             if diagnostic is None or re.search(_CHATTER, diagnostic.message):
                 continue
             if diagnostic.severity == "note" and not _is_remark(diagnostic):
                 if entries:
                     _attach(entries[-1], diagnostic, name)
-            elif not _of_macro(entries, diagnostic):
+            elif not _comes_from_macro(entries, diagnostic):
                 entries.append(_Entry(diagnostic, included=included))
                 included = []
     return _flatten(entries, name, lines)
 
 
-def _included(match: re.Match[str], name: str, places: Sequence[int] | None) -> tuple[str, int]:
+def _find_include(match: re.Match[str], name: str, places: Sequence[int] | None) -> tuple[str, int]:
     line = int(match["line"])
     if places is not None and re.match(_UNNAMED, match["file"]) and 0 < line <= len(places) and places[line - 1]:
         return name, abs(places[line - 1])
     return match["file"], line
 
 
-def _translated(diagnostic: Diagnostic, text: str, name: str, cell: str, places: Sequence[int]) -> Diagnostic | None:
+def _translate_diagnostic(
+    diagnostic: Diagnostic, text: str, name: str, cell: str, places: Sequence[int]
+) -> Diagnostic | None:
     """``diagnostic`` with the cell's lines and names; None for what is no news to its user."""
     verbatim = False
     if diagnostic.file == GENERATED and not text.startswith(GENERATED):
@@ -119,20 +121,20 @@ def _translated(diagnostic: Diagnostic, text: str, name: str, cell: str, places:
     return None if judged and not is_news(diagnostic, name=name, verbatim=verbatim) else diagnostic
 
 
-def _advice(message: str, *, line: str = "") -> str:
+def _find_advice(message: str, *, line: str = "") -> str:
     notes: list[str] = []
     with Comfort("advice", notes):
         return advise(message, line=line)
     return notes[0]
 
 
-def _diagnostic(text: str, name: str, lines: Sequence[str]) -> Diagnostic | None:
+def _read_diagnostic(text: str, name: str, lines: Sequence[str]) -> Diagnostic | None:
     match = re.match(_MESSAGE, text)
     if not match:
         match = re.match(_DRIVER, text)
         if not match or re.search(_SYSTEM_LIBRARY, text):
             return None
-        return Diagnostic("error", match["message"], hint=_advice(match["message"]))
+        return Diagnostic("error", match["message"], hint=_find_advice(match["message"]))
     severity: Literal["error", "warning", "note"] = "error"
     if match["severity"] in _REMARKS:
         severity = "note"
@@ -146,9 +148,9 @@ def _diagnostic(text: str, name: str, lines: Sequence[str]) -> Diagnostic | None
     if file == name and line > len(lines) and "end of input" in match["message"]:  # there is nothing below the cell
         line, column = max((n for n, text in enumerate(lines, 1) if text.strip()), default=1), 0
     if file == name and 0 < line <= len(lines):
-        shown, column = _source(lines[line - 1], column)
+        shown, column = _show_source(lines[line - 1], column)
     message = match["message"] if match["severity"] not in _REMARKS else f"{match['severity']}: {match['message']}"
-    hint = _advice(message, line=shown) if severity != "note" else ""
+    hint = _find_advice(message, line=shown) if severity != "note" else ""
     if match["severity"] == "internal compiler error":
         message, hint = f"the compiler itself failed: {message}", "Set CC to another compiler."
     return Diagnostic(severity, message, file, line, column, option, shown, hint)
@@ -162,15 +164,15 @@ def _is_remark(diagnostic: Diagnostic) -> bool:
     return diagnostic.message.startswith(tuple(f"{word}: " for word in _REMARKS))
 
 
-def _source(line: str, column: int) -> tuple[str, int]:
+def _show_source(line: str, column: int) -> tuple[str, int]:
     """The line as it is shown, and the column of byte ``column`` in characters."""
     line = line.rstrip("\r")
     if not line.isascii():
         column = len(line.encode()[: max(column - 1, 0)].decode(errors="ignore")) + (column > 0)
-    return source_line(line, column)
+    return show_source_line(line, column)
 
 
-def source_line(line: str, column: int) -> tuple[str, int]:
+def show_source_line(line: str, column: int) -> tuple[str, int]:
     """``line`` as a diagnostic shows it, cut or left away where it is long, and the ``column``, in characters."""
     line = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "\N{REPLACEMENT CHARACTER}", line.rstrip("\r"))
     if len(line) > _WIDE:
@@ -178,18 +180,18 @@ def source_line(line: str, column: int) -> tuple[str, int]:
     return line, column
 
 
-def _readable(text: str) -> str:
+def _make_readable(text: str) -> str:
     """``text`` with the names the user wrote, and plain quotes."""
     text = re.sub(_UNIVERSAL, lambda m: chr(int(m[1] or m[2], 16) % 0x110000), text)
     return re.sub(_INSTANCE_NAME, "", text).translate({0x2018: "'", 0x2019: "'"})
 
 
-def _of_macro(entries: Iterable[_Entry], diagnostic: Diagnostic) -> bool:
+def _comes_from_macro(entries: Iterable[_Entry], diagnostic: Diagnostic) -> bool:
     """Whether it follows from an error in a macro's use that its name is unknown.
 
     That message has the place of the use that does not end; gcc reports the end of the text.
     """
-    unknown = unknown_name(diagnostic.message)
+    unknown = find_unknown_name(diagnostic.message)
     for entry in entries:
         if unknown and entry.head.message.endswith(f'argument list invoking macro "{unknown}"'):
             entry.head = replace(diagnostic, message=entry.head.message, hint=entry.head.hint)
@@ -250,7 +252,9 @@ def _flatten(entries: Iterable[_Entry], name: str, lines: Sequence[str]) -> tupl
         elif head.file != name:
             for file, line in entry.included:
                 if file == name and 0 < line <= len(lines):
-                    notes.append(Diagnostic("note", "from here", name, line, 0, "", _source(lines[line - 1], 0)[0]))
+                    notes.append(
+                        Diagnostic("note", "from here", name, line, 0, "", _show_source(lines[line - 1], 0)[0])
+                    )
                     break
         # The same text compiled for several types complains once for each.
         remaining.setdefault((head.severity, head.message, head.file, head.line), [head, *dict.fromkeys(notes)])
@@ -264,7 +268,7 @@ OURS = (
 )
 
 
-def counted(diagnostics: Iterable[Diagnostic]) -> str:
+def count_errors(diagnostics: Iterable[Diagnostic]) -> str:
     """How many errors there are: ``"1 error"``, ``"3 errors"``."""
     errors = sum(d.severity == "error" for d in diagnostics)
     return "1 error" if errors == 1 else f"{errors} errors"
@@ -297,10 +301,10 @@ def read_linker(output: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
 
     A missing symbol is placed where the cell's code last mentions it; line 0 where it does not.
     """
-    code = _code_of(cell)
+    code = _blank_cell(cell)
     diagnostic: dict[str, Diagnostic] = {}
     for raw in output.splitlines():
-        text = _readable(raw)
+        text = _make_readable(raw)
         if match := re.search(_SYSTEM_LIBRARY, text):
             library = next(g for g in match.groups() if g)
             diagnostic.setdefault(
@@ -312,18 +316,18 @@ def read_linker(output: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
                 ),
             )
         elif match := re.search(_UNDEFINED, text) or re.match(_APPLE, text):
-            symbol = _demangled(next(g for g in match.groups() if g))
-            diagnostic.setdefault(f"u{symbol}", _missing(symbol, name, cell, code))
+            symbol = _demangle_name(next(g for g in match.groups() if g))
+            diagnostic.setdefault(f"u{symbol}", _describe_missing(symbol, name, cell, code))
         elif match := re.search(_DUPLICATE, text):
             symbol = next(g for g in match.groups() if g)
             hint = f"Rename one of them, or declare the cell's {symbol} `static`."
             diagnostic.setdefault(
-                f"d{symbol}", _placed(symbol, f"{symbol!r} is defined twice", hint, name, cell, code, 0)
+                f"d{symbol}", _place_diagnostic(symbol, f"{symbol!r} is defined twice", hint, name, cell, code, 0)
             )
     return tuple(diagnostic.values())
 
 
-def _demangled(symbol: str) -> str:
+def _demangle_name(symbol: str) -> str:
     """The qualified name in a C++ symbol: what opens libraries does not spell it out, as linkers do."""
     match = re.match(r"_ZN?K?(?=\d)", symbol)
     rest, names = symbol[match.end() :] if match else "", []
@@ -338,18 +342,18 @@ def _demangled(symbol: str) -> str:
 _IMPLEMENTATION = re.compile(r"^[ \t]*#[ \t]*if(?:def[ \t]+|[ \t]+defined[ \t]*\(?[ \t]*)(\w+_IMPLEMENTATION)\b", re.M)
 
 
-def _missing(symbol: str, name: str, cell: str, code: str) -> Diagnostic:
+def _describe_missing(symbol: str, name: str, cell: str, code: str) -> Diagnostic:
     base = symbol.partition("(")[0]
-    if libraries := libraries_of(base):
+    if libraries := find_libraries(base):
         hint = f"Link with {libraries}"
     elif macro := _IMPLEMENTATION.search(cell):
         hint = f"Write #define {macro[1]} above it: the text has the bodies under that macro."
     else:
         hint = f"Link with the library that defines it (-l NAME), or add its source file (-S {base}.c)."
-    return _placed(symbol, f"{symbol!r} is used but not defined", hint, name, cell, code, -1)
+    return _place_diagnostic(symbol, f"{symbol!r} is used but not defined", hint, name, cell, code, -1)
 
 
-def _code_of(cell: str) -> str:
+def _blank_cell(cell: str) -> str:
     """A cell of C or of Cython with spaces for its comments and strings."""
     cython = re.search(r"^\s*(?:cp?def|def|cimport)\b", cell, re.M)
     comment = r"#[^\n]*" if cython else r"/\*.*?(?:\*/|\Z)|//[^\n]*"
@@ -357,7 +361,7 @@ def _code_of(cell: str) -> str:
     return ignored.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), cell)
 
 
-def _placed(symbol: str, message: str, hint: str, name: str, cell: str, code: str, place: int) -> Diagnostic:
+def _place_diagnostic(symbol: str, message: str, hint: str, name: str, cell: str, code: str, place: int) -> Diagnostic:
     """An error at one of the places where ``code`` mentions the symbol: the first is a declaration, the last a use."""
     word = re.escape(symbol.partition("(")[0].rpartition("::")[2])
     uses = [m.start() for m in re.finditer(rf"\b{word}\b", code)]
@@ -365,6 +369,6 @@ def _placed(symbol: str, message: str, hint: str, name: str, cell: str, code: st
         return Diagnostic("error", message, hint=hint)
     start = cell.rfind("\n", 0, uses[place]) + 1
     column = uses[place] - start + 1
-    shown, _ = _source(cell[start:].partition("\n")[0], 0)
+    shown, _ = _show_source(cell[start:].partition("\n")[0], 0)
     line = cell.count("\n", 0, start) + 1
     return Diagnostic("error", message, name, line, column, "", shown if len(shown) >= column else "", hint)

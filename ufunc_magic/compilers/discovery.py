@@ -84,11 +84,13 @@ def find(*, cplus: bool = False, environ: Mapping[str, str] | None = None) -> To
         If ``CC``/``CXX`` names no program, or nothing was found.
     """
     environ = os.environ if environ is None else environ
-    compiler = _from_variables(environ, cplus) or next(chain(_on_path(environ, cplus), _in_packages(cplus)), None)
+    compiler = _from_variables(environ, cplus) or next(
+        chain(_search_path(environ, cplus), _search_packages(cplus)), None
+    )
     if compiler:
         return compiler
     language, variable = ("C++", "CXX") if cplus else ("C", "CC")
-    names = ", ".join(_names(cplus))
+    names = ", ".join(_list_names(cplus))
     raise ToolchainError(
         f"No {language} compiler was found: {variable} is not set, {names} are not on the PATH, "
         "and the package ziglang is not installed.",
@@ -102,22 +104,22 @@ def find_all(*, cplus: bool = False, environ: Mapping[str, str] | None = None) -
     chosen = None
     with contextlib.suppress(ToolchainError):
         chosen = _from_variables(environ, cplus)
-    every = [*filter(None, [chosen]), *_on_path(environ, cplus), *_in_packages(cplus)]
+    every = [*filter(None, [chosen]), *_search_path(environ, cplus), *_search_packages(cplus)]
     return tuple({t.path: t for t in reversed(every)}.values())[::-1]
 
 
-def _names(cplus: bool) -> tuple[str, ...]:
+def _list_names(cplus: bool) -> tuple[str, ...]:
     return ("g++", "clang++", "c++") if cplus else ("gcc", "clang", "cc")
 
 
 def _from_variables(environ: Mapping[str, str], cplus: bool) -> Toolchain | None:
     for variable in ("CXX", "CC") if cplus else ("CC",):
-        words = _words(environ, variable)
+        words = _split_variable(environ, variable)
         if not words:
             continue
         if cplus and variable == "CC":
-            words = _sister(words)
-        if compiler := _toolchain(words, environ, cplus, variable):
+            words = _find_sister(words)
+        if compiler := _make_toolchain(words, environ, cplus, variable):
             return compiler
         if not (cplus and variable == "CC"):
             raise ToolchainError(
@@ -127,7 +129,7 @@ def _from_variables(environ: Mapping[str, str], cplus: bool) -> Toolchain | None
     return None
 
 
-def _sister(words: Sequence[str]) -> list[str]:
+def _find_sister(words: Sequence[str]) -> list[str]:
     """The command of the C++ compiler that belongs to a C compiler's."""
 
     def rename(word: str) -> str:
@@ -141,9 +143,9 @@ def _sister(words: Sequence[str]) -> list[str]:
     return ["c++" if w == "cc" and n else rename(w) if n <= program else w for n, w in enumerate(words)]
 
 
-def _on_path(environ: Mapping[str, str], cplus: bool) -> Iterator[Toolchain]:
-    for name in _names(cplus):
-        compiler = _toolchain([name], environ, cplus, "PATH")
+def _search_path(environ: Mapping[str, str], cplus: bool) -> Iterator[Toolchain]:
+    for name in _list_names(cplus):
+        compiler = _make_toolchain([name], environ, cplus, "PATH")
         if compiler and not _is_stub(compiler):
             yield compiler
 
@@ -154,18 +156,18 @@ def _is_stub(toolchain: Toolchain) -> bool:
     return sys.platform == "darwin" and toolchain.path.startswith("/usr/bin/") and not any(map(os.path.exists, homes))
 
 
-def _in_packages(cplus: bool) -> Iterator[Toolchain]:
+def _search_packages(cplus: bool) -> Iterator[Toolchain]:
     package = importlib.util.find_spec("ziglang")
     if package is None or not package.submodule_search_locations:
         return
     # The program itself, not "python -m ziglang": that would cost the start of an interpreter.
     program = os.path.join(package.submodule_search_locations[0], "zig.exe" if os.name == "nt" else "zig")
-    compiler = _toolchain([program, "c++" if cplus else "cc"], {}, cplus, "ziglang package")
+    compiler = _make_toolchain([program, "c++" if cplus else "cc"], {}, cplus, "ziglang package")
     if compiler:
         yield compiler
 
 
-def _toolchain(words: Sequence[str], environ: Mapping[str, str], cplus: bool, origin: str) -> Toolchain | None:
+def _make_toolchain(words: Sequence[str], environ: Mapping[str, str], cplus: bool, origin: str) -> Toolchain | None:
     search = environ.get("PATH")
     resolved = list(words)
     launched = os.path.basename(words[0]) in _LAUNCHERS and len(words) > 1
@@ -176,13 +178,13 @@ def _toolchain(words: Sequence[str], environ: Mapping[str, str], cplus: bool, or
         resolved[n] = os.path.abspath(program)
     path = os.path.realpath(resolved[1 if launched else 0])
     if os.path.basename(path) in _LAUNCHERS:
-        path = _behind_launcher(os.path.basename(words[1 if launched else 0]), search) or path
+        path = _look_through_launcher(os.path.basename(words[1 if launched else 0]), search) or path
     stat = os.stat(path)
-    kind = _kind(os.path.basename(path), [os.path.basename(w) for w in words])
+    kind = _recognise_kind(os.path.basename(path), [os.path.basename(w) for w in words])
     return Toolchain(kind, tuple(resolved), cplus, path, stat.st_size, stat.st_mtime_ns, origin)
 
 
-def _behind_launcher(name: str, search: str | None) -> str | None:
+def _look_through_launcher(name: str, search: str | None) -> str | None:
     """The compiler that ccache's symbolic link called ``name`` will run."""
     for folder in (search or os.environ.get("PATH", "")).split(os.pathsep):
         program = shutil.which(name, path=folder or os.curdir)
@@ -191,7 +193,7 @@ def _behind_launcher(name: str, search: str | None) -> str | None:
     return None
 
 
-def _kind(name: str, words: Sequence[str]) -> Literal["gcc", "clang", "zig"]:
+def _recognise_kind(name: str, words: Sequence[str]) -> Literal["gcc", "clang", "zig"]:
     if re.match(r"zig(\.exe)?$", name):
         return "zig"
     if "clang" in name or name in ("icx", "icpx"):
@@ -203,7 +205,7 @@ def _kind(name: str, words: Sequence[str]) -> Literal["gcc", "clang", "zig"]:
 # ------------------------------------------------------------------------------------------ flags
 
 
-def base_flags(toolchain: Toolchain, *, environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
+def list_base_flags(toolchain: Toolchain, *, environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """Options that every unit is compiled with, ``CPPFLAGS`` and ``CFLAGS``/``CXXFLAGS`` last.
 
     Of the environment's optimisation levels only ``-O0`` and ``-Og`` (debugging) are taken: packaging
@@ -224,11 +226,11 @@ def base_flags(toolchain: Toolchain, *, environ: Mapping[str, str] | None = None
         flags += ["-mcpu=baseline", "-fno-sanitize=undefined", "-UNDEBUG"]
     if toolchain.kind != "gcc":
         flags += ["-Wno-unused-command-line-argument"]
-    own = [w for v in ("CPPFLAGS", "CXXFLAGS" if cplus else "CFLAGS") for w in _words(environ, v)]
+    own = [w for v in ("CPPFLAGS", "CXXFLAGS" if cplus else "CFLAGS") for w in _split_variable(environ, v)]
     return (*flags, *(w for w in own if not re.match(r"-O(?![0g]$)", w)))
 
 
-def base_link(toolchain: Toolchain, *, environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
+def list_base_link_options(toolchain: Toolchain, *, environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """Linker options that every unit needs, after the cell's own libraries."""
     environ = os.environ if environ is None else environ
     # Without -z defs a missing symbol shows only when the object is opened.
@@ -244,23 +246,23 @@ def base_link(toolchain: Toolchain, *, environ: Mapping[str, str] | None = None)
     # The debugging information of zig's runtime would be nine tenths of the object.
     small = ("-Wl,-s",) if toolchain.kind == "zig" and defs else ()
     libm = ("-lm",) if sys.platform != "win32" else ()
-    own = (w for w in _words(environ, "LDFLAGS") if w not in FAST_MATH)
+    own = (w for w in _split_variable(environ, "LDFLAGS") if w not in FAST_MATH)
     return (*own, *defs, *small, *libm)
 
 
-def language_flags(toolchain: Toolchain) -> tuple[str, ...]:
+def list_language_flags(toolchain: Toolchain) -> tuple[str, ...]:
     """Options that give the language of a source on standard input."""
     return ("-x", "c++" if toolchain.cplus else "c", "-")
 
 
-def library_flags(libraries: Sequence[str], folders: Sequence[str] = ()) -> tuple[str, ...]:
+def list_library_flags(libraries: Sequence[str], folders: Sequence[str] = ()) -> tuple[str, ...]:
     """``-L``, ``-l`` and the run-time search path, so that what was linked is also found when opened."""
     places = [os.path.abspath(os.path.expanduser(folder)) for folder in folders]
     paths = [f"-Wl,-rpath,{place}" for place in places] if sys.platform != "win32" else []
     return (*(f"-L{place}" for place in places), *paths, *(f"-l{library}" for library in libraries))
 
 
-def _words(environ: Mapping[str, str], variable: str) -> list[str]:
+def _split_variable(environ: Mapping[str, str], variable: str) -> list[str]:
     try:
         return shlex.split(environ.get(variable, ""), posix=os.name == "posix")
     except ValueError as error:

@@ -74,11 +74,18 @@ def diagnose(more: Iterable[Finding] = ()) -> Diagnosis:
     more : iterable of Finding
         Findings of the languages.
     """
-    findings = [*_compilers(cplus=False), *_compilers(cplus=True), *_machine(), *_cache(), *_packages(), *more]
+    findings = [
+        *_examine_compilers(cplus=False),
+        *_examine_compilers(cplus=True),
+        *_examine_machine(),
+        *_examine_cache(),
+        *_examine_packages(),
+        *more,
+    ]
     return Diagnosis(tuple(sorted(findings, key=lambda f: _LAST.index(f.group) if f.group in _LAST else -1)))
 
 
-def _compilers(*, cplus: bool) -> Iterator[Finding]:
+def _examine_compilers(*, cplus: bool) -> Iterator[Finding]:
     group = "C++ compilers" if cplus else "C compilers"
     try:
         chosen = find(cplus=cplus)
@@ -103,16 +110,16 @@ def _compilers(*, cplus: bool) -> Iterator[Finding]:
             yield Finding(group, "libmvec", simd if functions else "none: exp, log, sin process one element at a time")
 
 
-def _machine() -> Iterator[Finding]:
+def _examine_machine() -> Iterator[Finding]:
     group = "Machine"
     yield Finding(group, "system", f"{platform.system()} {platform.release()} on {platform.machine()}")
     yield Finding(group, "C library", " ".join(platform.libc_ver()).strip() or "unknown")
     yield Finding(group, "processors", str(count_processors()))
-    yield Finding(group, "SIMD", simd_level())
+    yield Finding(group, "SIMD", find_simd_level())
     yield Finding(group, "Python", f"{platform.python_implementation()} {platform.python_version()}: {sys.executable}")
 
 
-def simd_level() -> str:
+def find_simd_level() -> str:
     """The SIMD level of the processor, as NumPy detects it: ``"x86-64-v4 (AVX-512)"``, ``"aarch64 (NEON)"``."""
     features = frozenset(cpu_features())
     if platform.machine().lower() not in ("x86_64", "amd64"):
@@ -125,10 +132,10 @@ def simd_level() -> str:
     return "x86-64 (SSE2)"
 
 
-def _cache() -> Iterator[Finding]:
+def _examine_cache() -> Iterator[Finding]:
     group = "Cache"
     try:
-        cache = store.default()
+        cache = store.open_default()
     except CacheError as error:
         yield Finding(group, "limit", error.message, False, error.remedy)
         return
@@ -140,7 +147,7 @@ def _cache() -> Iterator[Finding]:
     yield Finding(group, "objects", f"{len(cache.entries())}, {used:.1f} MB of at most {limit:.0f} MB")
 
 
-def installed_version(package: str) -> str:
+def find_installed_version(package: str) -> str:
     """``""`` where it is not installed."""
     try:
         return importlib.metadata.version(package)
@@ -148,9 +155,9 @@ def installed_version(package: str) -> str:
         return ""
 
 
-def _packages() -> Iterable[Finding]:
+def _examine_packages() -> Iterable[Finding]:
     for name, use in PACKAGES.items():
-        if version := installed_version(name):
+        if version := find_installed_version(name):
             yield Finding("Packages", name, version)
         elif use:
             yield Finding("Packages", name, f"not installed ({use})", None, f"pip install {name}")

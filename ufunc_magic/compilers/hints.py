@@ -85,20 +85,20 @@ _WORDS = {
 _KEYWORDS = "return while for switch double float break continue const unsigned struct default static else".split()
 
 
-def header_of(name: str) -> str:
+def find_header(name: str) -> str:
     """The standard header that declares ``name``, or ``""``."""
     if header := _HEADERS.get(name) or _HEADERS.get(re.sub(r"[fl]$", "", name)):
         return header
     return next((header for pattern, header in _HEADER_PATTERNS if re.match(pattern, name)), "")
 
 
-def declared_by(header: str) -> tuple[str, ...]:
+def list_declared(header: str) -> tuple[str, ...]:
     """Names that a header of C's library declares, in C++ by either of its names; those that people use."""
     own = header if "." in header else f"{header.removeprefix('c')}.h"
     return tuple(name for name, declaring in _HEADERS.items() if declaring == own)
 
 
-def libraries_of(symbol: str) -> str:
+def find_libraries(symbol: str) -> str:
     """The options that link with what defines ``symbol``, as far as its prefix tells: ``"-l gsl -l gslcblas"``."""
     names = next((libraries for prefix, libraries in _LIBRARIES.items() if symbol.startswith(prefix)), "")
     return " ".join(f"-l {name}" for name in names.split())
@@ -112,13 +112,13 @@ _UNKNOWN = (
 _NO_FILE = r"(?:^|[ :'])(?<!not )([^ :']+): No such file or directory|'([^']+)' file not found"
 
 
-def unknown_name(message: str) -> str:
+def find_unknown_name(message: str) -> str:
     """The unknown name in a compiler's ``message``, or ``""``."""
     match = re.search(_UNKNOWN, message)
     return match[1] or match[2] if match else ""
 
 
-def missing_file(message: str) -> str:
+def find_missing_file(message: str) -> str:
     """The missing header in a compiler's ``message``, or ``""``."""
     match = re.search(_NO_FILE, message)
     return match[1] or match[2] if match else ""
@@ -130,30 +130,32 @@ _NOT_IN_STD = (
 )
 
 
-def _of_std(message: str) -> str:
+def _advise_on_std(message: str) -> str:
     """The advice for a missing name of namespace ``std``."""
     if match := re.search(_NOT_IN_STD, message):
         name = match[1] or match[2]
-        header = _OF_STD.get(name) or re.sub(r"^(\w+)\.h$", r"c\1", header_of(name)).replace("ccomplex", "complex")
+        header = _OF_STD.get(name) or re.sub(r"^(\w+)\.h$", r"c\1", find_header(name)).replace("ccomplex", "complex")
         return f"Add #include <{header}> at the top of the cell." if header else ""
     name = (
-        unknown_name(message) if "not declared in this scope" in message or "undeclared identifier" in message else ""
+        find_unknown_name(message)
+        if "not declared in this scope" in message or "undeclared identifier" in message
+        else ""
     )
     header = _OF_STD.get(name, "")
     return f"Add #include <{header}> at the top of the cell, and write std::{name}." if header else ""
 
 
-def _unknown(name: str, message: str) -> str:
+def _advise_on_unknown(name: str, message: str) -> str:
     if name in _WORDS:
         return _WORDS[name]
     if near := difflib.get_close_matches(name, _KEYWORDS, n=1, cutoff=0.8):
         return f"Did you mean {near[0]}?"
-    if header := header_of(name):
+    if header := find_header(name):
         parallel = " To use its functions, also add --parallel." if header == "omp.h" else ""
         return f"Add #include <{header}> at the top of the cell.{parallel}"
     if name in _ONLY_CPLUS and "c++" not in message and "not declared in this scope" not in message:
         return "This is C++. Compile the cell with -+"
-    if libraries := libraries_of(name):
+    if libraries := find_libraries(name):
         return f"Include the header that declares {name}, and link with {libraries}"
     if "did you mean" in message:
         return ""
@@ -162,7 +164,7 @@ def _unknown(name: str, message: str) -> str:
     return f"Define {name} above its first use, or include the header that declares it." if "func" in message else ""
 
 
-def _no_header(name: str) -> str:
+def _advise_on_header(name: str) -> str:
     if name in _ONLY_CPLUS:
         return "This is a C++ header. Compile the cell with -+"
     return f"Name the folder of {name} with -I FOLDER, or install the development package that contains it."
@@ -212,16 +214,16 @@ _ADVICE: tuple[tuple[str, str, str], ...] = (
 
 def advise(message: str, *, line: str = "") -> str:
     """The advice for a compiler's ``message`` on a ``line``, or ``""`` for a message that needs none."""
-    if advice := _of_std(message):
+    if advice := _advise_on_std(message):
         return advice
-    if (name := unknown_name(message)) and (advice := _unknown(name, message)):
+    if (name := find_unknown_name(message)) and (advice := _advise_on_unknown(name, message)):
         return advice
-    if header := missing_file(message):
-        return _no_header(header)
-    return first_advice(_ADVICE, message, line)
+    if header := find_missing_file(message):
+        return _advise_on_header(header)
+    return find_first_advice(_ADVICE, message, line)
 
 
-def first_advice(table: tuple[tuple[str, str, str], ...], message: str, line: str) -> str:
+def find_first_advice(table: tuple[tuple[str, str, str], ...], message: str, line: str) -> str:
     """The first advice of a ``table`` of message patterns, texts in the line, and advice; ``""`` for none."""
     for pattern, text, advice in table:
         if text in line and (match := re.search(pattern, message)):
@@ -243,15 +245,15 @@ _CYTHON_ADVICE: tuple[tuple[str, str, str], ...] = (
 
 def advise_in_cython(message: str) -> str:
     """The advice for a C compiler's ``message`` in a Cython cell."""
-    if header := missing_file(message):
-        return _no_header(header) if "." in header else "This is a C++ header. Compile the cell with -+"
-    if word := unknown_name(message):
-        if known := header_of(word):
+    if header := find_missing_file(message):
+        return _advise_on_header(header) if "." in header else "This is a C++ header. Compile the cell with -+"
+    if word := find_unknown_name(message):
+        if known := find_header(word):
             return f'Name the header: cdef extern from "{known}":'
-        libraries = libraries_of(word)
+        libraries = find_libraries(word)
         link = f", and link with {libraries}" if libraries else ""
         return (
             f'No header of the cell declares {word}. Name the header that does (cdef extern from "mine.h":), or write '
             f"its C code under 'cdef extern from *:' between triple quotes{link}."
         )
-    return first_advice(_CYTHON_ADVICE, message, "")
+    return find_first_advice(_CYTHON_ADVICE, message, "")

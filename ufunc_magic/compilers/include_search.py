@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..model import FilesRead
-from ..store import working_folder
+from ..store import find_working_folder
 from .description import SEARCH_VARIABLES, describe
 from .discovery import Toolchain
 
@@ -99,7 +99,7 @@ def search_path(arguments: Iterable[str], *, environ: Mapping[str, str] | None =
     )
 
 
-def files_read(
+def find_files_read(
     toolchain: Toolchain,
     text: str,
     *,
@@ -126,18 +126,18 @@ def files_read(
     reports = (report.read_text(encoding="utf-8", errors="surrogateescape") for report in folder.glob("*.d"))
     spelled = [path for rule in reports for path in read_report(rule) if path not in ("-", "<stdin>")]
     spelled += [os.path.expanduser(os.fspath(path)) for path in sources]
-    here = working_folder()
-    read = list(dict.fromkeys(_absolute(path, here) for path in spelled))
+    here = find_working_folder()
+    read = list(dict.fromkeys(_make_absolute(path, here) for path in spelled))
     read = [path for path in read if not path.startswith(("/dev/", "/proc/", f"{folder}{os.sep}"))]
     lookups = _Lookups.along([*flags, *toolchain.command], describe(toolchain).include_folders, provided)
     lookups.files |= dict.fromkeys(path for path in read if not path.startswith(lookups.others))
-    for place, content in [(here, text), *((os.path.dirname(path), _content(path)) for path in [*lookups.files])]:
+    for place, content in [(here, text), *((os.path.dirname(path), _read_content(path)) for path in [*lookups.files])]:
         lookups.follow(place, content)
     lookups.shadow(path for path in read if path.startswith(lookups.compilers))
     return lookups.result()
 
 
-def files_named(text: str, *, arguments: Sequence[str], provided: Sequence[str]) -> FilesRead:
+def find_files_named(text: str, *, arguments: Sequence[str], provided: Sequence[str]) -> FilesRead:
     """The files of the user that a compiler without reports may read: those that ``text`` names, directly or not.
 
     Parameters
@@ -146,15 +146,15 @@ def files_named(text: str, *, arguments: Sequence[str], provided: Sequence[str])
     arguments : sequence of str
         The options of the compilation.
     provided : sequence of str
-        As for `files_read`, with the compiler's own folders.
+        As for `find_files_read`, with the compiler's own folders.
     """
     lookups = _Lookups.along(arguments, (), provided)
-    pending, visited = [(working_folder(), text)], set[str]()
+    pending, visited = [(find_working_folder(), text)], set[str]()
     while pending:
         place, content = pending.pop()
         lookups.files |= dict.fromkeys(lookups.follow(place, content))
         lookups.known = lookups.known and not any(computed for *_, computed in _INCLUDE.findall(content))
-        pending += [(os.path.dirname(path), _content(path)) for path in lookups.files if path not in visited]
+        pending += [(os.path.dirname(path), _read_content(path)) for path in lookups.files if path not in visited]
         visited |= lookups.files.keys()
     return lookups.result()
 
@@ -190,11 +190,11 @@ class _Lookups:
     @classmethod
     def along(cls, arguments: Sequence[str], compilers: Sequence[str], provided: Sequence[str]) -> _Lookups:
         """Lookups along the search path of a compiler with its own folders and ``provided`` ones."""
-        search, here = search_path(arguments), working_folder()
-        own, ignored = _starts(compilers), _starts(provided)
+        search, here = search_path(arguments), find_working_folder()
+        own, ignored = _list_starts(compilers), _list_starts(provided)
 
         def users(folders: Sequence[str]) -> tuple[str, ...]:
-            absolute = [_absolute(folder, here) for folder in folders]
+            absolute = [_make_absolute(folder, here) for folder in folders]
             return tuple(f for f in absolute if not os.path.join(os.path.realpath(f), "").startswith((*own, *ignored)))
 
         own_search = SearchPath(users(search.quoted), users(search.folders), users(search.late))
@@ -229,7 +229,7 @@ class _Lookups:
         """The file of the user that ``name`` means, or ``""``; ``place`` is the including file's folder, for quotes."""
         missing = list[str]()
         for folder in (*([place, *self.search.quoted] if place else ()), *self.search.folders):
-            path = _absolute(name, folder)
+            path = _make_absolute(name, folder)
             if os.path.isfile(path):
                 self._note(missing)
                 return "" if path.startswith(self.others) else path
@@ -237,7 +237,7 @@ class _Lookups:
         if any(os.path.isfile(folder + name) for folder in self.ignored):
             return ""
         if not any(os.path.isfile(folder + name) for folder in self.compilers):
-            missing += [_absolute(name, folder) for folder in self.search.late]
+            missing += [_make_absolute(name, folder) for folder in self.search.late]
         self._note(missing)
         return ""
 
@@ -245,11 +245,11 @@ class _Lookups:
         """Note where the compiler's own ``headers``, which include each other, would be found first."""
         for path in headers if self.search.folders else ():
             names = [path.removeprefix(start) for start in self.compilers if path.startswith(start)]
-            self._note(_absolute(name, folder) for folder in self.search.folders for name in names)
+            self._note(_make_absolute(name, folder) for folder in self.search.folders for name in names)
 
     def result(self) -> FilesRead:
         """The files that were found, and the paths that were not."""
-        here, files = working_folder(), tuple(self.files)
+        here, files = find_working_folder(), tuple(self.files)
         bound = self.bound or any(path.startswith(os.path.join(here, "")) for path in (*files, *self.candidates))
         absent = tuple(self.candidates)
         # Another working folder means other files where one of them is in it, or could be.
@@ -264,19 +264,19 @@ class _Lookups:
         self.candidates.update(dict.fromkeys(paths))
 
 
-def _absolute(path: str, folder: str) -> str:
+def _make_absolute(path: str, folder: str) -> str:
     path = os.path.join(folder, path)
     # ``..`` after a symbolic link is another folder than in the text.
     return os.path.realpath(path) if os.pardir in path.split(os.sep) else os.path.normpath(path)
 
 
-def _starts(folders: Iterable[str]) -> tuple[str, ...]:
+def _list_starts(folders: Iterable[str]) -> tuple[str, ...]:
     """Beginnings of paths in ``folders``, with symbolic links followed and not followed."""
     spelled = (path for folder in folders for path in (os.path.normpath(folder), os.path.realpath(folder)))
     return tuple(dict.fromkeys(os.path.join(path, "") for path in spelled))
 
 
-def _content(path: str) -> str:
+def _read_content(path: str) -> str:
     """The text of a file; ``""`` for machine code."""
     try:
         with open(path, "rb") as file:

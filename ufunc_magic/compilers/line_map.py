@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from ..model import Diagnostic
-from .hints import advise_in_cython, missing_file
+from .hints import advise_in_cython, find_missing_file
 
 _MARK = r'\s*/\* "(?P<file>.+)":(?P<line>\d+)$'
 _VERBATIM = (
@@ -22,7 +22,7 @@ _VERBATIM = (
 )
 
 
-def places(text: str, *, module: str, name: str = "", cell: str = "") -> Sequence[int]:
+def find_places(text: str, *, module: str, name: str = "", cell: str = "") -> Sequence[int]:
     """For each line of ``text`` the line of the cell that it is for; found when it is first asked for.
 
     Parameters
@@ -41,7 +41,7 @@ def places(text: str, *, module: str, name: str = "", cell: str = "") -> Sequenc
         line of C that the cell holds itself, so that the compiler's columns hold.
     """
     # Most cells compile without a message, and ten thousand lines take 15 ms.
-    return _Places(lambda: _places(text, module, name, cell))
+    return _Places(lambda: _search_places(text, module, name, cell))
 
 
 class _Places(Sequence[int]):
@@ -61,23 +61,23 @@ class _Places(Sequence[int]):
         return self._list[index]
 
 
-def _places(text: str, module: str, name: str, cell: str) -> list[int]:
+def _search_places(text: str, module: str, name: str, cell: str) -> list[int]:
     lines = text.split("\n")
-    numbers = _marked(lines, {f"{module.rpartition('.')[2]}.pyx", name.rpartition("/")[2]})
+    numbers = _read_marks(lines, {f"{module.rpartition('.')[2]}.pyx", name.rpartition("/")[2]})
     for block in re.finditer(_VERBATIM, cell, re.S | re.M):
         inner = block[2].strip("\n")
         if inner and (at := text.find(inner)) >= 0:
-            start, first = text.count("\n", 0, at), _line_at(cell, cell.index(inner, block.start(2)))
+            start, first = text.count("\n", 0, at), _find_line(cell, cell.index(inner, block.start(2)))
             count = inner.count("\n") + 1
             numbers[start : start + count] = range(-first, -first - count, -1)
     return numbers
 
 
-def _line_at(text: str, offset: int) -> int:
+def _find_line(text: str, offset: int) -> int:
     return text.count("\n", 0, offset) + 1
 
 
-def _marked(lines: Sequence[str], files: Set[str]) -> list[int]:
+def _read_marks(lines: Sequence[str], files: Set[str]) -> list[int]:
     numbers, current, comment = [0] * len(lines), 0, False
     for number, line in enumerate(lines):
         if comment:
@@ -139,7 +139,7 @@ def place(diagnostic: Diagnostic, *, places: Sequence[int], name: str, cell: str
     column = diagnostic.column if number < 0 else 0
     line = abs(number)
     if diagnostic.severity == "error" and number >= 0:
-        line = _line_of_names(message, cell, line)
+        line = _find_line_of_names(message, cell, line)
     hint = advise_in_cython(message) if number >= 0 and diagnostic.severity != "note" else diagnostic.hint
     if not line or line > len(lines):
         return replace(diagnostic, message=message, hint=hint)
@@ -147,24 +147,24 @@ def place(diagnostic: Diagnostic, *, places: Sequence[int], name: str, cell: str
     return replace(diagnostic, message=message, file=name, line=line, column=column, text=text, hint=hint)
 
 
-def _line_of_names(message: str, cell: str, line: int) -> int:
+def _find_line_of_names(message: str, cell: str, line: int) -> int:
     """The line that a message means: C declares a function's variables, and uses a header's names, elsewhere."""
-    if header := missing_file(message):  # named by the cell, or by the module of Cython's that is called like it
+    if header := find_missing_file(message):  # named by the cell, or by the module of Cython's that is called like it
         places = [cell.find(word) for word in (header, header.partition("/")[0], "libcpp")]
-        return next((_line_at(cell, place) for place in places if place >= 0), line)
+        return next((_find_line(cell, place) for place in places if place >= 0), line)
     lines = cell.split("\n")
     words = [rf"\b{re.escape(quoted['name'])}\b" for quoted in re.finditer(_QUOTED, message)]
     if line:
-        return next((n for word in words for n in _block(lines, line) if re.search(word, lines[n - 1])), line)
+        return next((n for word in words for n in _find_block(lines, line) if re.search(word, lines[n - 1])), line)
     for word in words:
         declared = rf"^[ \t]*(?:cdef|cpdef|def|ctypedef|from|cimport)\b[^\n]*{word}"
         for pattern in (declared, rf"^[ \t]*[\w \t*]+[ \t*]{word}[ \t]*\(", word):
             if match := re.search(pattern, cell, re.M):
-                return _line_at(cell, match.start())
+                return _find_line(cell, match.start())
     return 0
 
 
-def _block(lines: Sequence[str], first: int) -> range:
+def _find_block(lines: Sequence[str], first: int) -> range:
     """The numbers of line ``first`` and of those that belong to it by their indentation."""
     depth = len(lines[first - 1]) - len(lines[first - 1].lstrip()) if first <= len(lines) else 0
     last = first

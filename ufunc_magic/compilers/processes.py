@@ -132,10 +132,10 @@ def _run_pair(commands: Sequence[Sequence[str]], text: str, folder: pathlib.Path
     processes = list[Process]()
     try:
         for command in commands:
-            with _uninterrupted():
+            with _defer_interrupts():
                 pipes = {"stdin": processes[0].stdout, "stderr": subprocess.DEVNULL} if processes else {}
                 try:
-                    process = ready or subprocess.Popen(command, **(_options(command, folder) | pipes))
+                    process = ready or subprocess.Popen(command, **(_make_options(command, folder) | pipes))
                 except OSError as error:
                     raise _start_error(command, error) from None
                 processes.append(process)
@@ -160,7 +160,7 @@ def _run_pair(commands: Sequence[Sequence[str]], text: str, folder: pathlib.Path
             work.end_folder(folder)
         raise
     finally:
-        with _uninterrupted():
+        with _defer_interrupts():
             for process in processes:
                 if process.returncode is None:
                     end_process(process)
@@ -185,17 +185,17 @@ def start_process(command: Sequence[str], *, pass_fds: Sequence[int]) -> Process
         If that cannot be done.
     """
     try:
-        return subprocess.Popen(command, **_options(command, None), pass_fds=pass_fds)
+        return subprocess.Popen(command, **_make_options(command, None), pass_fds=pass_fds)
     except OSError as error:
         raise _start_error(command, error) from None
 
 
-def _options(command: Sequence[str], folder: pathlib.Path | None) -> dict[str, Any]:
+def _make_options(command: Sequence[str], folder: pathlib.Path | None) -> dict[str, Any]:
     return {
         "stdin": subprocess.PIPE,
         "stdout": subprocess.PIPE,
         "stderr": subprocess.PIPE,
-        "env": _environment(command, folder),
+        "env": _make_environment(command, folder),
         # A group of its own: an interrupted notebook must not kill half of the compiler, and all of it can be ended at
         # once.  No session: some containers refuse one.
         "process_group": 0,
@@ -249,7 +249,7 @@ def describe_progress() -> str:
         zig = bool(words) and os.path.basename(words[0]).startswith("zig")
         if zig and "-shared" in words and "-nostdlib" not in words:
             cplus = "c++" in words[:3]
-            cached = pathlib.Path(_environment(words, None)["ZIG_GLOBAL_CACHE_DIR"])
+            cached = pathlib.Path(_make_environment(words, None)["ZIG_GLOBAL_CACHE_DIR"])
             if not any(cached.glob(f"o/*/{'libc++.a' if cplus else 'libcompiler_rt.a'}")):
                 return f"zig builds its {'C++ library' if cplus else 'runtime'}, once"
     return ""
@@ -294,7 +294,7 @@ def run_and_show(program: str, words: Sequence[str], *, show: Callable[[str], ob
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     ending, ours = os.pipe()  # ours is closed by the system where this process is killed
     command = [sys.executable, "-c", _END_WITH_PARENT.format(ending=ending, parent=os.getpid()) + program, *words]
-    with _uninterrupted():
+    with _defer_interrupts():
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -310,7 +310,7 @@ def run_and_show(program: str, words: Sequence[str], *, show: Callable[[str], ob
             show(decoder.decode(data))
         return process.wait()
     finally:
-        with _uninterrupted():
+        with _defer_interrupts():
             end_process(process)
             os.close(ours)
 
@@ -373,7 +373,7 @@ def end_on_error(folder: pathlib.Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
+def _defer_interrupts() -> Iterator[None]:
     """Delay interrupts to the end of the block, so that no process is lost or half ended."""
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
@@ -407,12 +407,12 @@ def end_process(process: Process) -> None:
             pipe.close()
 
 
-def _environment(command: Sequence[str], folder: pathlib.Path | None) -> dict[str, str]:
+def _make_environment(command: Sequence[str], folder: pathlib.Path | None) -> dict[str, str]:
     environment = {**os.environ, "LC_ALL": "C"}
     if folder:
         # The files of a killed compiler are removed with the folder.
         environment["TMPDIR"] = environment["ZIG_LOCAL_CACHE_DIR"] = str(folder)
     if any(os.path.basename(word).startswith("zig") for word in command[:2]):
         # It builds a runtime once, of 70 MB.
-        environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(store.default().storage("zig")))
+        environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(store.open_default().storage("zig")))
     return environment

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..model import CompileError, Diagnostic, LinkError, ToolchainError
-from .diagnostics import counted, read_compiler, read_linker, shorten
-from .discovery import FAST_MATH, Toolchain, language_flags
+from .diagnostics import count_errors, read_compiler, read_linker, shorten
+from .discovery import FAST_MATH, Toolchain, list_language_flags
 from .include_search import report_flags
 from .processes import Done, run_command
 
@@ -39,14 +39,14 @@ def preprocess(
     CompileError
         For a missing header, an ``#error``, an unterminated ``#if``.
     """
-    command = [*toolchain.command, "-E", *(f for f in flags if f != "-shared"), *language_flags(toolchain)]
+    command = [*toolchain.command, "-E", *(f for f in flags if f != "-shared"), *list_language_flags(toolchain)]
     done = run_command(command, source)
     _check(done, UnitOrigin(name, source if cell is None else cell))
     # gcc writes names as ``gr\\U000000f6\\U000000dfe``.
-    return re.sub(r"\\U([0-9a-fA-F]{8})", _letter, done.output)
+    return re.sub(r"\\U([0-9a-fA-F]{8})", _decode_letter, done.output)
 
 
-def _letter(code_point: re.Match[str]) -> str:
+def _decode_letter(code_point: re.Match[str]) -> str:
     number = int(code_point[1], 16)
     return chr(number) if number <= 0x10FFFF and chr(number).isalnum() else code_point[0]
 
@@ -69,7 +69,7 @@ class UnitOrigin:
     name, cell : str
         The cell's name in ``#line``, and its text.
     places : sequence of int
-        Where the unit was translated from the cell: `ufunc_magic.compilers.line_map.places` of it.
+        Where the unit was translated from the cell: `ufunc_magic.compilers.line_map.find_places` of it.
     """
 
     name: str
@@ -103,7 +103,7 @@ def compile_shared(
     output : pathlib.Path
         The library to make, in a private folder, where the compiler also keeps its own temporary files.
     flags, link : sequence of str
-        All options: `base_flags` and `base_link` with whatever the caller adds.
+        All options: `list_base_flags` and `list_base_link_options` with whatever the caller adds.
     extra_sources : sequence of path
         C, C++, assembler or object files to compile along.
     run : Runner
@@ -125,8 +125,8 @@ def compile_shared(
     if FAST_MATH.intersection(flags) or any(map(_is_source, extras)):
         return _compile_apart(toolchain, source, origin, output=output, flags=flags, link=link, extras=extras, run=run)
     # "-x none": without it, objects and libraries among the later arguments would be read as C.
-    inputs = [*language_flags(toolchain), "-x", "none", *extras]
-    options = [*flags, *_limits(toolchain), *report_flags(output)]
+    inputs = [*list_language_flags(toolchain), "-x", "none", *extras]
+    options = [*flags, *_find_limits(toolchain), *report_flags(output)]
     done = run(toolchain, [*toolchain.command, *options, *inputs, "-o", str(output), *link], source, output.parent)
     _check(done, origin)
     _check_output(done, output, flags)
@@ -156,16 +156,16 @@ def _compile_apart(
     plain = [f for f in flags if not f.startswith("-std=") and f != "-Werror=implicit-function-declaration"]
     for path in sources:
         objects.append(output.parent / f"unit{len(objects)}.o")
-        driver = _driver(toolchain, cplus=toolchain.cplus is not (path in foreign))
+        driver = _choose_driver(toolchain, cplus=toolchain.cplus is not (path in foreign))
         options = [f for f in (plain if path in foreign else flags) if f != "-shared"]
-        options += [*_limits(toolchain), *report_flags(objects[-1])]
+        options += [*_find_limits(toolchain), *report_flags(objects[-1])]
         done = run_command([*driver, *options, "-c", path, "-o", str(objects[-1])], "", output.parent)
         alone = replace(origin, places=None)
         _check(done, alone)
         warnings = shorten((*warnings, *alone.read(done.messages)))
     standard = "-lc++" if sys.platform == "darwin" else "-lstdc++"
     runtime = [standard] if foreign and toolchain.kind != "zig" else []
-    linker = replace(toolchain, command=_driver(toolchain, cplus=toolchain.cplus or bool(foreign)))
+    linker = replace(toolchain, command=_choose_driver(toolchain, cplus=toolchain.cplus or bool(foreign)))
     parts = [*objects, *(pathlib.Path(path) for path in extras if path not in sources)]
     link_shared(linker, parts, origin, output=output, flags=flags, link=[*link, *runtime], run=run)
     return warnings
@@ -186,8 +186,8 @@ def compile_object(
     With ``reported`` the files that it reads are among those of `files_read`.
     """
     report = report_flags(output) if reported else ()
-    compiling = [f for f in (*flags, *_limits(toolchain), *report) if f != "-shared"]
-    command = [*toolchain.command, *compiling, "-c", *language_flags(toolchain), "-o", str(output)]
+    compiling = [f for f in (*flags, *_find_limits(toolchain), *report) if f != "-shared"]
+    command = [*toolchain.command, *compiling, "-c", *list_language_flags(toolchain), "-o", str(output)]
     done = run(toolchain, command, source, output.parent)
     _check(done, origin)
     _check_output(done, output, flags)
@@ -214,7 +214,7 @@ def continue_lto(
     toolchain: Toolchain, origin: UnitOrigin, words: Sequence[str], *, flags: Sequence[str], folder: pathlib.Path
 ) -> tuple[Diagnostic, ...]:
     """Have gcc continue with what it has written of a unit for link-time optimisation; its warnings."""
-    flags = [f for f in (*flags, *_limits(toolchain)) if f != "-shared"]
+    flags = [f for f in (*flags, *_find_limits(toolchain)) if f != "-shared"]
     warnings = _OF_WALL if "-Wall" in flags else ()
     done = run_command([*toolchain.command, "-xlto", "-c", *flags, *warnings, *words], "", folder)
     _check(done, origin)
@@ -229,14 +229,14 @@ _OF_WALL = ("-Warray-bounds", "-Wuninitialized", "-Wmaybe-uninitialized", "-Wres
 _SOURCES = (".c", ".cc", ".cpp", ".cxx", ".C", ".c++", ".s", ".S", ".sx")
 
 
-def _driver(toolchain: Toolchain, *, cplus: bool) -> tuple[str, ...]:
+def _choose_driver(toolchain: Toolchain, *, cplus: bool) -> tuple[str, ...]:
     """gcc and clang know a source's language by its suffix; zig has a command for each."""
     if toolchain.kind != "zig":
         return toolchain.command
     return tuple(("c++" if cplus else "cc") if word in ("cc", "c++") else word for word in toolchain.command)
 
 
-def _limits(toolchain: Toolchain) -> list[str]:
+def _find_limits(toolchain: Toolchain) -> list[str]:
     return ["-fdiagnostics-color=never", "-fmax-errors=20" if toolchain.kind == "gcc" else "-ferror-limit=20"]
 
 
@@ -266,7 +266,7 @@ def _check(done: Done, origin: UnitOrigin) -> None:
     done, name = replace(done, messages=done.before + done.messages), origin.name
     diagnostics = origin.read(done.messages)
     if any(d.severity == "error" for d in diagnostics):
-        what = f"{name} does not compile: {counted(diagnostics)}."
+        what = f"{name} does not compile: {count_errors(diagnostics)}."
         raise CompileError(what, diagnostics=shorten(diagnostics), output=done.messages)
     missing = read_linker(done.messages, name=name, cell=origin.cell)
     if missing:

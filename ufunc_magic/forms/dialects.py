@@ -23,7 +23,7 @@ class _Unsaid(ValueError):
     """It has no word for that."""
 
 
-def numexpr_text(vector: ast.Module, *, name: str) -> tuple[str, tuple[str, ...]] | None:
+def write_numexpr(vector: ast.Module, *, name: str) -> tuple[str, tuple[str, ...]] | None:
     """The NumPy form as one expression with the order of its variables, or None.
 
     Parameters
@@ -102,7 +102,7 @@ class _Inline(ast.NodeTransformer):
         raise _Unsaid(ast.unparse(node))
 
 
-def cython_text(python: ast.Module, *, name: str, letters: str, nin: int) -> str | None:
+def write_cython(python: ast.Module, *, name: str, letters: str, nin: int) -> str | None:
     """The Python form as a ``@cython.ufunc`` with C's types, or None.
 
     Only functions of real floating-point numbers, and integers besides in the main function's parameters: what

@@ -10,14 +10,14 @@ from .. import ir
 from ..ir import CType, FunctionIR, Node, Program, Statement, Symbol, repeats, walk
 from ..model import Comfort, Operand, Signature
 from .dynamic_writer import DynamicScope, DynamicWriter
-from .integer_rules import plain_text
-from .marks import Texts, texts
+from .integer_rules import write_plain_text
+from .marks import Texts, write_texts
 from .math_names import HELPERS
-from .module_scope import Routine, RoutineParameter, assigned_first, changes_of, python_name
-from .numpy_writer import numpy_text
+from .module_scope import Routine, RoutineParameter, choose_python_name, find_changes, is_assigned_first
+from .numpy_writer import write_numpy
 from .operand_lists import OperandLists
 from .purity import is_pure
-from .value import COUNTER, Expr, Lines, NotPython, PythonForm, Stop, assign, define, result, zero
+from .value import COUNTER, Expr, Lines, NotPython, PythonForm, Stop, assign, define, write_return, zero
 
 #: Functions that a checked text brings along, beside C's.
 _HELPERS = {
@@ -90,14 +90,16 @@ def _write_texts(program: Program, request: FormRequest) -> PythonForm:
     main = scope.main = _make_main_routine(scope, function, signature)
     written = _write_module(scope, main, signature)
     source = (
-        _drop_unused_imports(plain_text(written.marks, divides=not request.inputs)) if written.marks else written.source
+        _drop_unused_imports(write_plain_text(written.marks, divides=not request.inputs))
+        if written.marks
+        else written.source
     )
     tree = ast.parse(source)
     compile(written.checked, "<python>", "exec")
     notes: list[str] = []
     vector = ""
     with Comfort(f"the NumPy expression of {request.name}", notes):
-        vector = numpy_text(program, function, signature)
+        vector = write_numpy(program, function, signature)
     watched = bool(request.inputs)
     return PythonForm(
         source,
@@ -148,7 +150,7 @@ def _make_main_routine(scope: DynamicScope, function: FunctionIR, signature: Sig
     plain = not any(p.cell for p in parameters) and not scope.lists
     parts = function.returns if several else ()
     return Routine(
-        python_name(function.name), function, returns, tuple(parameters), main=True, plain=plain, parts=parts
+        choose_python_name(function.name), function, returns, tuple(parameters), main=True, plain=plain, parts=parts
     )
 
 
@@ -181,7 +183,7 @@ def _write_module(scope: DynamicScope, main: Routine, signature: Signature | Non
     names = {node.id for line in head for node in ast.walk(line) if isinstance(node, ast.Name)}
     late = bool(names & {function.name for function in functions.values()})
     body_blocks = [constants, *blocks, head] if late else [[*constants, *head], *blocks]
-    return Texts(*map(_drop_unused_imports, texts([imports, *body_blocks], _HELPERS)))
+    return Texts(*map(_drop_unused_imports, write_texts([imports, *body_blocks], _HELPERS)))
 
 
 def _write_zeros(scope: DynamicScope) -> Lines:
@@ -241,17 +243,17 @@ def _write_function(scope: DynamicScope, routine: Routine, signature: Signature 
         sized = signature is not None and position in signature.sizes
         low, high = (0, COUNTER) if sized else (None, None)
         variable = body.declare(p.symbol, p.type, low=low, high=high, cell=p.cell)
-        default = f"={body.settled(p.symbol.initial).text}" if p.symbol.initial is not None else ""
+        default = f"={body.write_settled(p.symbol.initial).text}" if p.symbol.initial is not None else ""
         names.append(variable.name + default)
     head: Lines = []
     if signature is not None and (outputs or signature.core):
         variables = {position: body.variables[p.symbol].name for position, p in enumerate(routine.parameters)}
         lists = OperandLists(signature, variables, {n: p.type for n, p in enumerate(routine.parameters)})
         names, head = lists.parameters(), lists.sizes()
-        changes = changes_of(function)
+        changes = find_changes(function)
         for operand in operands.values():
             symbol = routine.parameters[operand.index].symbol
-            assigned = assigned_first(function, symbol)
+            assigned = is_assigned_first(function, symbol)
             head += lists.opening(operand, assigned=assigned, changed=bool(operand.core and symbol in changes))
         closing += [lists.closing(o) for o in outputs]
     elif signature is not None:
@@ -259,7 +261,7 @@ def _write_function(scope: DynamicScope, routine: Routine, signature: Signature 
     body.prepare(function.body.body)
     lines = [*head, *body.statements(function.body.body)]
     if closing and not (lines and isinstance(lines[-1], ast.Return)):
-        lines.append(result(closing))
+        lines.append(write_return(closing))
     if body.globals:
         lines.insert(0, ast.Global(list(dict.fromkeys(body.globals))))
     return define(routine.name, names, lines)

@@ -11,13 +11,25 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from .. import ir
-from ..ir import DOUBLE, INDEX, OBJECT, CType, Expression, Node, Statement, Symbol, bare, math_function, walk
+from ..ir import (
+    DOUBLE,
+    INDEX,
+    OBJECT,
+    CType,
+    Expression,
+    Node,
+    Statement,
+    Symbol,
+    find_math_function,
+    strip_conversions,
+    walk,
+)
 from .expression_writer import ExpressionWriter
-from .integer_rules import marked
-from .module_scope import ModuleScope, Routine, RoutineParameter, python_name
-from .operators import constant, rounded
+from .integer_rules import write_mark
+from .module_scope import ModuleScope, Routine, RoutineParameter, choose_python_name
+from .operators import round_result, write_constant
 from .python_writer import PythonWriter
-from .value import Expr, Lines, assign, call, length, operation, python, zero
+from .value import Expr, Lines, assign, call, parse_template, write_length, write_operation, zero
 
 #: No array has more elements.
 _MOST = 1 << 48
@@ -51,9 +63,9 @@ class DynamicScope(ModuleScope):
         if len(function.returns) > 1:
             returns = CType("t", fields=tuple((f"f{n}", t) for n, t in enumerate(function.returns)))
         parts = function.returns if len(function.returns) > 1 else ()
-        name = python_name(call.name)
+        name = choose_python_name(call.name)
         if name in {r.name for r in self.routines.values() if r.function.name != call.name}:
-            name = self.fresh(f"{name}_")
+            name = self.make_fresh_name(f"{name}_")
         return Routine(name, function, returns, tuple(parameters), parts=parts)
 
 
@@ -104,11 +116,11 @@ class DynamicWriter(PythonWriter):
             case "b":
                 return Expr(call("bool", e), t, truth=True)
             case "i" | "u":
-                return Expr(marked("as_int", e, t.low, t.high), t)
+                return Expr(write_mark("as_int", e, t.low, t.high), t)
             case "f":
-                return rounded(Expr(marked("as_float", e), t))
+                return round_result(Expr(write_mark("as_float", e), t))
             case "c":
-                return Expr(marked("as_complex", e), t)
+                return Expr(write_mark("as_complex", e), t)
         return replace(e, type=t)
 
     def _write_constant(self, node: ir.Constant) -> Expr:
@@ -116,7 +128,7 @@ class DynamicWriter(PythonWriter):
             whole = int(node.value.real)
             return Expr(ast.Constant(bool(whole)), node.type, low=whole, high=whole, truth=True, value=whole)
         if node.type.kind == "o" and isinstance(node.value, int):
-            return constant(node.value, OBJECT, node.spelling)
+            return write_constant(node.value, OBJECT, node.spelling)
         return super()._write_constant(node)
 
     def _convert(self, node: ir.Convert) -> Expr:
@@ -128,7 +140,7 @@ class DynamicWriter(PythonWriter):
                 raise self.stop("uses a pointer", node)
             return self.convert(inner, node.type, node=node)
         if not node.explicit and node.type == DOUBLE and inner.type.integral and inner.value is None:
-            return Expr(marked("as_float", self.settle(inner)), DOUBLE)  # Python's operators do it by themselves
+            return Expr(write_mark("as_float", self.settle(inner)), DOUBLE)  # Python's operators do it by themselves
         return super()._convert(node)
 
     def initial(self, node: Expression, t: CType, *, frozen: bool = False) -> Expr:
@@ -137,7 +149,7 @@ class DynamicWriter(PythonWriter):
     def _write_braced(self, node: ir.Aggregate, *, frozen: bool = False) -> Expr:
         if node.type.kind != "t":
             return super()._write_braced(node, frozen=frozen)
-        return Expr(ast.Tuple([self.settled(item).node for item in node.items]), node.type)
+        return Expr(ast.Tuple([self.write_settled(item).node for item in node.items]), node.type)
 
     def _write_outside(self, symbol: Symbol, node: Node) -> Expr:
         if symbol.name in self.scope.program.imports:
@@ -158,7 +170,7 @@ class DynamicWriter(PythonWriter):
         if statement.startswith("import ") and module in ("math", "cmath"):
             spelled = f"python_{module}"
             self.scope.imported[spelled] = f"import {module} as {spelled}"
-            return Expr(marked("module", ast.Name(symbol.name), ast.Name(spelled)), OBJECT)
+            return Expr(write_mark("module", ast.Name(symbol.name), ast.Name(spelled)), OBJECT)
         return Expr(ast.Name(symbol.name), OBJECT)
 
     def _write_name(self, node: ir.Name) -> Expr:
@@ -175,41 +187,41 @@ class DynamicWriter(PythonWriter):
         if node.op == "//" or (node.python and node.op in ("/", "%")):
             return self._write_division(node)
         if node.op == "%" and node.type.kind == "f":
-            row = math_function("fmod")
+            row = find_math_function("fmod")
             assert row is not None
             return self.library(*row, [self.operand(node.left), self.operand(node.right)], node)
         e = super()._write_binary(node)
         if node.overflow_raises and e.loose:
-            return Expr(marked("as_int", e, e.type.low, e.type.high), e.type)
+            return Expr(write_mark("as_int", e, e.type.low, e.type.high), e.type)
         return e
 
     def _write_division(self, node: ir.Binary) -> Expr:
         t, op = node.type, node.op
         if t.integral:
-            left, right = (self.to_integer(self.settled(side), t) for side in (node.left, node.right))
-            e = Expr(operation(op, left, right), t)
+            left, right = (self.to_integer(self.write_settled(side), t) for side in (node.left, node.right))
+            e = Expr(write_operation(op, left, right), t)
             low, high = right.range
             return replace(e, low=min(low + 1, 0), high=max(high - 1, 0)) if op == "%" else e
         left, right = self.settle(self.operand(node.left)), self.settle(self.operand(node.right))
         if op == "/":
-            return rounded(Expr(operation("/", left, right), t))
+            return round_result(Expr(write_operation("/", left, right), t))
         word = "modulo" if op == "%" else "floor" if node.python else "floor_c"
-        return rounded(Expr(marked(word, left, right), t))
+        return round_result(Expr(write_mark(word, left, right), t))
 
     def _write_power(self, node: ir.Binary) -> Expr:
         t = node.type
         if t.integral:
-            left, right = self.settled(node.left), self.settled(node.right)
+            left, right = self.write_settled(node.left), self.write_settled(node.right)
             if not isinstance(right.value, int) or not 0 <= right.value <= 64:
-                return Expr(marked("int_power", left, right), t, loose=True)
+                return Expr(write_mark("int_power", left, right), t, loose=True)
             ends = [end**right.value for end in left.range]
-            return Expr(operation("**", left, right), t, loose=max(map(abs, ends)) > t.high)
+            return Expr(write_operation("**", left, right), t, loose=max(map(abs, ends)) > t.high)
         left, right = self.settle(self.operand(node.left)), self.settle(self.operand(node.right))
         if t.kind == "c":
-            return rounded(Expr(marked("cpow", left, right), t))
+            return round_result(Expr(write_mark("cpow", left, right), t))
         if left.type.integral and right.type.integral and right.value is None:
             left = Expr(call("float", left), DOUBLE)  # Python's integers would grow without end
-        return rounded(Expr(marked("power" if node.python else "pow", left, right), t))
+        return round_result(Expr(write_mark("power" if node.python else "pow", left, right), t))
 
     def _write_logical(self, node: ir.Logical) -> Expr:
         """``a < b < c`` as it is written."""
@@ -219,7 +231,9 @@ class DynamicWriter(PythonWriter):
                 ir.Binary() | ir.Logical() as left,
                 ir.Binary(compares=True) as right,
                 ast.BoolOp(op=ast.And(), values=[ast.Compare() as first, ast.Compare() as second]),
-            ) if _find_end(left) is bare(right.left) and ast.dump(first.comparators[-1]) == ast.dump(second.left):
+            ) if _find_end(left) is strip_conversions(right.left) and ast.dump(first.comparators[-1]) == ast.dump(
+                second.left
+            ):
                 ops, items = [*first.ops, *second.ops], [*first.comparators, *second.comparators]
                 return replace(e, node=ast.Compare(first.left, ops, items))
         return e
@@ -239,21 +253,21 @@ class DynamicWriter(PythonWriter):
         """The truth of an object or an array, which Python asks as Cython does."""
         while isinstance(node, ir.Convert) and not node.explicit and node.type.kind == "b":
             node = node.value
-        return self.settled(node) if node.type.kind in "ot" else None
+        return self.write_settled(node) if node.type.kind in "ot" else None
 
     def _write_dynamic(self, node: ir.Dynamic) -> Expr:
-        values = [self.settled(operand) for operand in node.operands]
+        values = [self.write_settled(operand) for operand in node.operands]
         for operand, value in zip(node.operands, values, strict=True):
             if value.type.kind in "?V":
                 self.scope.check_type(value.type, operand)
-        if any(self.in_lists(value.type) for value in values):
+        if any(self.is_in_lists(value.type) for value in values):
             return self._write_over_lists(node, values)
         name = node.template.partition("(")[0]
         if name in self.scope.program.functions:  # as a value, or with keywords
             self.scope.request(self.scope.routine(ir.FunctionCall(OBJECT, name, (), at=node.at), 0))
-        return Expr(python(node.template, *values), node.type, truth=node.type.kind == "b")
+        return Expr(parse_template(node.template, *values), node.type, truth=node.type.kind == "b")
 
-    def in_lists(self, t: CType) -> bool:
+    def is_in_lists(self, t: CType) -> bool:
         """Whether an array is a list here: those of ufuncs with core dimensions, and C arrays."""
         return t.kind == "a" and (self.scope.lists or t.length is not None)
 
@@ -263,23 +277,23 @@ class DynamicWriter(PythonWriter):
         if not text.startswith("{}["):
             if "{}." in text:
                 raise self.stop(f"uses `{self.brief(node)}` of an array", node)
-            return Expr(python(text, *values), node.type, truth=node.type.kind == "b")
+            return Expr(parse_template(text, *values), node.type, truth=node.type.kind == "b")
         base, *indices = values
         parts = text[3:-1].split(", ")
         while len(parts) > 1 and parts[-1] == ":":
             parts.pop()
         if len(parts) == 2 and ":" in parts[0] and parts[1] == "{}":
-            rows = base.node if parts[0] == ":" else python(f"{{}}[{parts[0]}]", base, *indices[:-1])
-            return Expr(python("[row[{}] for row in {}]", indices[-1], rows), node.type)
+            rows = base.node if parts[0] == ":" else parse_template(f"{{}}[{parts[0]}]", base, *indices[:-1])
+            return Expr(parse_template("[row[{}] for row in {}]", indices[-1], rows), node.type)
         if any(":" in part for part in parts[:-1]):
             raise self.stop(f"takes a slice that lists do not support: `{self.brief(node)}`", node)
-        return Expr(python("{}" + "".join(f"[{part}]" for part in parts), base, *indices), node.type)
+        return Expr(parse_template("{}" + "".join(f"[{part}]" for part in parts), base, *indices), node.type)
 
     def _write_length(self, node: ir.Length) -> Expr:
         base = self.value(node.base)
-        if self.in_lists(base.type):
-            return Expr(length(base.text, node.axis), INDEX, low=0, high=_MOST)
-        return Expr(python("{}.shape[{}]", base, node.axis), INDEX, low=0, high=_MOST)
+        if self.is_in_lists(base.type):
+            return Expr(write_length(base.text, node.axis), INDEX, low=0, high=_MOST)
+        return Expr(parse_template("{}.shape[{}]", base, node.axis), INDEX, low=0, high=_MOST)
 
     def _write_element(self, node: ir.Element) -> Expr:
         """``m[i, j]`` of an array of NumPy's, ``m[i][j]`` of a list."""
@@ -288,7 +302,7 @@ class DynamicWriter(PythonWriter):
             indices.insert(0, base.index)
             base = base.base
         e = None if self._find_pointed(base) is not None else self.value(base)
-        if len(indices) == 1 or e is None or self.in_lists(e.type) or e.type.kind != "a":
+        if len(indices) == 1 or e is None or self.is_in_lists(e.type) or e.type.kind != "a":
             return super()._write_element(node)
         parts = [index if index.loose else self.settle(index) for index in map(self.value, indices)]
         subscript = ast.Subscript(e.node, ast.Tuple([part.node for part in parts]))
@@ -331,7 +345,7 @@ class DynamicWriter(PythonWriter):
         if name in ("PyInt_AsLong", "import_array", "_import_array"):
             return Expr(ast.Constant(None), OBJECT)
         short = name.removeprefix("__builtin_").removeprefix("std::")
-        if math_function(name) is None and short not in ("min", "max", "clamp", "nan", "nanf"):
+        if find_math_function(name) is None and short not in ("min", "max", "clamp", "nan", "nanf"):
             raise self.stop(f"calls `{short}`, which comes from C", node)
         return super()._write_library(name, arguments, node)
 
@@ -357,11 +371,11 @@ class DynamicWriter(PythonWriter):
 
     def _write_unpack(self, node: ir.Unpack) -> Lines:
         places = [self.place(target).node for target in node.targets]
-        return [assign(ast.Tuple(places), self.settled(node.value))]
+        return [assign(ast.Tuple(places), self.write_settled(node.value))]
 
     def _write_dynamic_statement(self, node: ir.DynamicStatement) -> Lines:
-        values = [self.settled(operand) for operand in node.operands]
-        if values and self.in_lists(values[0].type) and node.template.endswith("= {}"):
+        values = [self.write_settled(operand) for operand in node.operands]
+        if values and self.is_in_lists(values[0].type) and node.template.endswith("= {}"):
             return self._fill(node, values)
         text = node.template.format(*(f"__{n}" for n in range(len(values)))) if values else node.template
         line = ast.parse(text).body[0]
@@ -373,14 +387,14 @@ class DynamicWriter(PythonWriter):
         *parts, item = values
         if ", " in target or parts[0].type.of is None or not parts[0].type.of.arithmetic:
             raise self.stop(f"fills a part of an array: `{self.brief(node)}`", node)
-        part = python(target, *parts)
+        part = parse_template(target, *parts)
         if item.type.arithmetic:
             item = self.convert(item, parts[0].type.of)
-            return [assign(part, python("[{}] * len({})", item, part))]
+            return [assign(part, parse_template("[{}] * len({})", item, part))]
         return [assign(part, item)]
 
     def _write_for_each(self, node: ir.ForEach) -> Lines:
-        iterable = self.settled(node.iterable)
+        iterable = self.write_settled(node.iterable)
         if node.iterable.type.kind in "?":
             self.scope.check_type(node.iterable.type, node.iterable)
         places = [self.place(target).node for target in node.targets]
@@ -433,7 +447,7 @@ def _find_end(comparison: ir.Binary | ir.Logical) -> Expression | None:
         if not isinstance(last, ir.Binary | ir.Logical):
             return None
         comparison = last
-    return bare(comparison.right) if comparison.compares else None
+    return strip_conversions(comparison.right) if comparison.compares else None
 
 
 class _Filled(ast.NodeTransformer):

@@ -21,12 +21,12 @@ from ..ir import (
     Expression,
     Node,
     Symbol,
-    bare,
-    integer,
-    math_function,
+    evaluate_integer,
+    find_math_function,
+    strip_conversions,
 )
 from .module_scope import ModuleScope, Routine
-from .operators import Operators, constant, rounded, tested
+from .operators import Operators, round_result, write_constant, write_test
 from .value import (
     COUNTER,
     Expr,
@@ -35,13 +35,13 @@ from .value import (
     Variable,
     assign,
     call,
-    length,
-    negation,
     number,
-    operation,
-    python,
-    tuple_of,
+    parse_template,
     walk as walk_python,
+    write_length,
+    write_negation,
+    write_operation,
+    write_tuple,
     zero,
 )
 
@@ -68,7 +68,7 @@ class ExpressionWriter(Operators):
             raise self.refused(node)
         return write(self, node)
 
-    def settled(self, node: Expression) -> Expr:
+    def write_settled(self, node: Expression) -> Expr:
         return self.settle(self.value(node))
 
     def brief(self, node: Node) -> str:
@@ -102,18 +102,18 @@ class ExpressionWriter(Operators):
                 f"uses `{name}`, which {'has no Python form' if known else 'is not defined in the cell'}", node
             )
         if text in CONSTANTS:
-            return Expr(python(CONSTANTS[text]), t, value=value.real if value == value else None)
+            return Expr(parse_template(CONSTANTS[text]), t, value=value.real if value == value else None)
         if text.startswith("3.14159265358979323846"):  # what the preprocessor leaves of M_PI
-            return rounded(Expr(python("math.pi"), t, value=value.real))
+            return round_result(Expr(parse_template("math.pi"), t, value=value.real))
         if text in ("true", "false"):
             whole = int(value.real)
             return Expr(ast.Constant(bool(whole)), t, low=whole, high=whole, truth=True, value=whole)
         if isinstance(value, int):
             spelled = text.rstrip("uUlLzZ").replace("'", "_") if text[1:2] in tuple("xXbB") and text[0] == "0" else ""
-            return constant(value, t, spelled)
+            return write_constant(value, t, spelled)
         if isinstance(value, complex):
             return Expr(number(value), COMPLEX if t.bits != 64 else t)
-        return rounded(Expr(number(value), t, value=value))
+        return round_result(Expr(number(value), t, value=value))
 
     def _write_string(self, node: ir.StringLiteral) -> Expr:
         raise self.refused(node)
@@ -144,7 +144,7 @@ class ExpressionWriter(Operators):
             raise self.stop(f"uses the pointer `{symbol.name}`", symbol)  # type: ignore[arg-type]
         with self._enter_expression():
             e = self.settle(self.initial(symbol.initial, symbol.type, frozen=True))
-        whole = integer(symbol.initial) if symbol.type.integral else None
+        whole = evaluate_integer(symbol.initial) if symbol.type.integral else None
         name = ast.Name(self.scope.name_constant(symbol.name))
         known = e.value if isinstance(e.value, float) else whole
         low, high = (whole, whole) if whole is not None else (e.low, e.high)
@@ -166,7 +166,7 @@ class ExpressionWriter(Operators):
             return self._write_braced(node.value)
         e = self.operand(node.value) if t.kind == "c" else self.value(node.value)
         if not node.explicit and t.kind in "iu" and e.type.integral:
-            return replace(self.settle(e), type=t) if e.logical or e.truth else self.modular(e, t)
+            return replace(self.settle(e), type=t) if e.logical or e.truth else self.make_modular(e, t)
         return self.convert(e, t, node=node.value)
 
     def operand(self, node: Expression) -> Expr:
@@ -193,23 +193,23 @@ class ExpressionWriter(Operators):
         e = self.value(node)
         if e.type.kind in "av":
             raise self.stop(f"asks whether `{self.brief(node)}` is null", node)
-        return e if e.logical else tested(self.settle(e))
+        return e if e.logical else write_test(self.settle(e))
 
     def _write_logical(self, node: ir.Logical) -> Expr:
         left = self.condition(node.left)
         with self._enter_expression():
             right = self.condition(node.right)
         both = left.truth and right.truth
-        written = operation("and" if node.op == "&&" else "or", left, right)
+        written = write_operation("and" if node.op == "&&" else "or", left, right)
         return Expr(written, node.type, low=0, high=1, truth=both, logical=not both)
 
     def _write_unary(self, node: ir.Unary) -> Expr:
         if node.op == "!":
-            return Expr(negation(self.condition(node.operand)), node.type, low=0, high=1, truth=True)
+            return Expr(write_negation(self.condition(node.operand)), node.type, low=0, high=1, truth=True)
         e = self.value(node.operand)
         if not e.type.arithmetic or (node.op == "~" and not e.type.integral):
             raise self.stop(f"contains `{self.brief(node)}`, which has no Python form", node)
-        return self.negative(e) if node.op == "-" else self.flipped(e)
+        return self.negative(e) if node.op == "-" else self.flip_bits(e)
 
     def _write_conditional(self, node: ir.Conditional) -> Expr:
         test = self.condition(node.test)
@@ -246,7 +246,7 @@ class ExpressionWriter(Operators):
         base, subscript = node.base, node.index
         star = subscript.at == NOWHERE
         if (one := self._find_pointed(base)) is not None:
-            if integer(subscript) != 0:
+            if evaluate_integer(subscript) != 0:
                 name = self.brief(base)
                 raise self.stop(f"uses `{self.brief(node)}`, but `{name}` is a single number", node)
             return one
@@ -258,7 +258,7 @@ class ExpressionWriter(Operators):
         if not index.type.integral:
             raise self.stop(f"uses `{self.brief(subscript)}` as a subscript", node)
         index = index if index.loose else self.settle(index)
-        return Expr(python("{}[{}]", e, index), e.type.of, truth=e.type.of.kind == "b")
+        return Expr(parse_template("{}[{}]", e, index), e.type.of, truth=e.type.of.kind == "b")
 
     def _write_field(self, node: ir.Field) -> Expr:
         e = self.value(node.base)
@@ -278,7 +278,7 @@ class ExpressionWriter(Operators):
         e = self.value(node)
         if e.type.kind != "a" or e.type.of is None:
             raise self.stop(f"follows the pointer `{self.brief(node)}`", node)
-        return Expr(python("{}[0]", e), e.type.of)
+        return Expr(parse_template("{}[0]", e), e.type.of)
 
     # -- assignments ------------------------------------------------------------------------------
 
@@ -329,7 +329,7 @@ class ExpressionWriter(Operators):
         if not node.postfix:
             return after
         step = _find_move(node.value)[0]
-        return self.binary("-" if step == "+" else "+", after, constant(1, INT), node)
+        return self.binary("-" if step == "+" else "+", after, write_constant(1, INT), node)
 
     def _write_walrus(self, target: Expr, value: Expr, node: ir.Assignment) -> Expr:
         if not isinstance(target.node, ast.Name):
@@ -347,8 +347,8 @@ class ExpressionWriter(Operators):
             raise self.stop(f"calls `{self.brief(node)}`, which stores through a pointer, inside a condition", node)
         if e.type == VOID:
             raise self.stop("uses the value of a void function", node)
-        name = ast.Name(self.scope.fresh("result"))
-        self.before.append(assign(tuple_of([name, *targets]), e))
+        name = ast.Name(self.scope.make_fresh_name("result"))
+        self.before.append(assign(write_tuple([name, *targets]), e))
         return Expr(name, e.type)
 
     def _write_call_statement(self, node: ir.FunctionCall) -> Lines:
@@ -363,7 +363,7 @@ class ExpressionWriter(Operators):
         e, targets = self._prepare_call(node)
         if not targets:
             return [ast.Expr(e.node)]
-        return [assign(tuple_of(["_", *targets] if e.type != VOID else targets), e)]
+        return [assign(write_tuple(["_", *targets] if e.type != VOID else targets), e)]
 
     def _prepare_call(self, node: ir.FunctionCall) -> tuple[Expr, list[Expr]]:
         """A call, and the places that its further results go to."""
@@ -378,13 +378,13 @@ class ExpressionWriter(Operators):
     def _write_library(self, name: str, arguments: Sequence[Expression], node: ir.FunctionCall) -> Expr:
         short = name.removeprefix("__builtin_").removeprefix("std::")
         if short in _INFINITE:
-            return Expr(python("math.nan" if short.startswith("nan") else "math.inf"), DOUBLE)
+            return Expr(parse_template("math.nan" if short.startswith("nan") else "math.inf"), DOUBLE)
         if short in ("min", "max", "clamp") and node.target == "library" and node.type.arithmetic:
-            values = [self.settled(a) for a in arguments]
+            values = [self.write_settled(a) for a in arguments]
             if short == "clamp":
                 return self.extreme("min", [self.extreme("max", values[:2]), values[2]])
             return self.extreme(short, values)
-        entry = math_function(name)
+        entry = find_math_function(name)
         if entry is None or not entry[0].python:
             raise self.stop(f"calls `{short}`, which Python does not have", node)
         values = [self.settle(self.operand(a)) for a in arguments]
@@ -443,7 +443,7 @@ class ExpressionWriter(Operators):
         return Expr(ast.Tuple(nodes) if frozen else ast.List(nodes), t)
 
     def _write_length(self, node: ir.Length) -> Expr:
-        return Expr(length(self.value(node.base).text, node.axis), node.type, low=0, high=COUNTER)
+        return Expr(write_length(self.value(node.base).text, node.axis), node.type, low=0, high=COUNTER)
 
     _EXPRESSIONS: ClassVar[dict[type[Node], Callable[..., Expr]]] = {
         ir.AddressOf: _write_address,
@@ -469,7 +469,7 @@ class ExpressionWriter(Operators):
 
 def _find_move(value: Expression) -> tuple[str | None, int | None]:
     """The operator of an assignment that changes what its place held, and by which constant it adds or subtracts."""
-    value = bare(value)
-    if not isinstance(value, ir.Binary) or not isinstance(bare(value.left), ir.Current):
+    value = strip_conversions(value)
+    if not isinstance(value, ir.Binary) or not isinstance(strip_conversions(value.left), ir.Current):
         return None, None
-    return value.op, integer(value.right) if value.op in ("+", "-") else None
+    return value.op, evaluate_integer(value.right) if value.op in ("+", "-") else None

@@ -14,13 +14,13 @@ from collections.abc import Sequence
 
 from ..ir import VOID, FunctionIR, Name, OpaqueStatement, Program, walk
 from ..model import Comfort, Signature, Unit
-from .marks import Texts, texts
+from .marks import Texts, write_texts
 from .math_names import HELPERS
-from .module_scope import ModuleScope, Routine, RoutineParameter, assigned_first, python_name
-from .numpy_writer import numpy_text
+from .module_scope import ModuleScope, Routine, RoutineParameter, choose_python_name, is_assigned_first
+from .numpy_writer import write_numpy
 from .operand_lists import OperandLists
 from .python_writer import PythonWriter
-from .value import COUNTER, Expr, Lines, NotPython, PythonForm, Stop, Variable, assign, define, result
+from .value import COUNTER, Expr, Lines, NotPython, PythonForm, Stop, Variable, assign, define, write_return
 
 
 def write(program: Program, *, signature: Signature, unit: Unit) -> PythonForm | NotPython:
@@ -57,7 +57,7 @@ def _write(program: Program, signature: Signature, unit: Unit) -> PythonForm | N
     vector = ""
     if not any(o.index < 0 and o.core for o in signature.outputs):
         with Comfort(f"the NumPy expression of {signature.name}", notes):
-            vector = numpy_text(program, main.function, signature)
+            vector = write_numpy(program, main.function, signature)
     return PythonForm(written.source, written.checked, vector, main.name, marks=written.marks, note="".join(notes))
 
 
@@ -110,7 +110,7 @@ def _make_main_routine(scope: ModuleScope, signature: Signature) -> Routine:
         raise Stop("returns several values", function.at.line)
     returns = VOID if parts or not function.returns else function.returns[0]
     return Routine(
-        python_name(signature.name), function, returns, tuple(parameters), main=True, plain=plain, parts=parts
+        choose_python_name(signature.name), function, returns, tuple(parameters), main=True, plain=plain, parts=parts
     )
 
 
@@ -125,7 +125,7 @@ def _write_module(scope: ModuleScope, main: Routine, signature: Signature) -> Te
         functions |= {routine.function: _write_called(scope, routine) for routine in missing}
     order = sorted(functions, key=lambda function: function.at.start)
     constants = [line for line, _ in scope.constants.values()]
-    return texts([[], constants, *([functions[key]] for key in order), [last]], HELPERS)
+    return write_texts([[], constants, *([functions[key]] for key in order), [last]], HELPERS)
 
 
 # -- functions ----------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ def _write_function(
 ) -> ast.FunctionDef:
     lines = [*head, *body.statements(body.function.body.body)]
     if ends and not (lines and isinstance(lines[-1], ast.Return)):
-        lines.append(result(body.results()))
+        lines.append(write_return(body.results()))
     return define(name, parameters, lines)
 
 
@@ -182,7 +182,7 @@ def _write_main(scope: ModuleScope, main: Routine, signature: Signature) -> ast.
         elif position in operands:
             variables[position] = body.declare(p.symbol, p.type, cell=p.cell and p.type.kind != "a")
         elif p.symbol.initial is not None and p.symbol in used and not (p.cell or p.type.kind == "a"):
-            value = body.settled(p.symbol.initial)
+            value = body.write_settled(p.symbol.initial)
             defaults.append(assign(body.declare(p.symbol, p.type).name, value))
         elif p.cell or p.type.kind == "a" or p.symbol in used:
             raise Stop(f"takes `{p.symbol.name}`, which is not an operand", line)
@@ -193,7 +193,7 @@ def _write_main(scope: ModuleScope, main: Routine, signature: Signature) -> ast.
         symbol = main.parameters[position].symbol
         head += lists.opening(
             operand,
-            assigned=assigned_first(main.function, symbol),
+            assigned=is_assigned_first(main.function, symbol),
             changed=bool(operand.core and symbol in body.changes),
         )
     return _write_function(main.name, lists.parameters(), body, head, ends=main.returns == VOID and not main.parts)

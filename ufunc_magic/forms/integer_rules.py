@@ -1,8 +1,8 @@
 """C's rules for integers in Python's text: marked where they may matter, watched on inputs, written out where they do.
 
-Python's integers neither wrap nor divide as C's do, and most functions never notice it: nobody writes
-``(a + b) & 0xFFFFFFFF`` for numbers that are small.  So a mark, a call like ``__ufm_uint32(a + b)``, stands wherever
-C's result may be another than Python's.  `module_texts` writes all marks out, for texts that have to agree with C on
+Python's integers neither wrap nor divide as C's do, and most functions never notice it: nobody writes ``(a + b) &
+0xFFFFFFFF`` for numbers that are small.  So a text has a mark, a call like ``__ufm_uint32(a + b)``, wherever C's
+result may differ from Python's.  `write_module_texts` writes all marks out, for texts that have to agree with C on
 every input.  `Watched` runs with C's rules, sees on given inputs which of them change anything, and writes out those:
 what a person would write for such inputs.  Nothing can run away in that text: on these inputs its every step has the
 value that C's has.
@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .math_names import HELPERS
-from .runtime_names import namespace
-from .value import Part, Spelled, call, number, operation, python, text_of_module, unparse, walk
+from .runtime_names import make_namespace
+from .value import Part, Spelled, call, number, parse_template, unparse, walk, write_module, write_operation
 
 #: How marks begin; no name of a cell does.
 MARK = "__ufm_"
@@ -33,14 +33,14 @@ _PLAIN, _SHORT, _HELPER = range(3)
 _VERBS = {"div": "divides", "rem": "divides", "shift": "shifts", "round": "rounds", "flip": ""}
 
 
-def marked(word: str, *arguments: Part) -> ast.expr:
+def write_mark(word: str, *arguments: Part) -> ast.expr:
     """A mark: ``int32(x)``, ``uint8(x)``, ``div(a, b)``, ``rem(a, b)``, ``shift(count, 31)``, ``flip(x)``,
     ``truth(x)`` (a truth value that is a number in C),
     ``round(x)``."""
     return call(f"{MARK}{word}", *arguments)
 
 
-def marked_parts(node: ast.expr, word: str) -> list[ast.expr]:
+def read_mark(node: ast.expr, word: str) -> list[ast.expr]:
     """The arguments of such a mark; none of anything else."""
     match node:
         case ast.Call(func=ast.Name(id=name), args=arguments) if name == f"{MARK}{word}":
@@ -48,7 +48,7 @@ def marked_parts(node: ast.expr, word: str) -> list[ast.expr]:
     return []
 
 
-def module_texts(blocks: Sequence[Sequence[ast.stmt]], helpers: Mapping[str, str]) -> tuple[str, str]:
+def write_module_texts(blocks: Sequence[Sequence[ast.stmt]], helpers: Mapping[str, str]) -> tuple[str, str]:
     """A module's text with all marks written out, and the one with marks; ``""`` where there are none.
 
     The first block holds imports; of ``helpers`` the texts bring along those that they call.
@@ -60,17 +60,15 @@ def module_texts(blocks: Sequence[Sequence[ast.stmt]], helpers: Mapping[str, str
     if words:
         marks = "\n".join([*(helpers[name] for name in helpers if name in names), *map(unparse, nodes)])
         blocks = [[_Written().visit(node) for node in block] for block in blocks]
-    return text_of_module(
-        [blocks[0], *(helpers[name] for name in helpers if name in names | words), *blocks[1:]]
-    ), marks
+    return write_module([blocks[0], *(helpers[name] for name in helpers if name in names | words), *blocks[1:]]), marks
 
 
-def agreeing_text(marks: str) -> str:
+def write_agreeing_text(marks: str) -> str:
     """A text with marks, all of them written out: it agrees with C on every input."""
-    return module_texts([[], *([node] for node in ast.parse(marks).body)], HELPERS)[0]
+    return write_module_texts([[], *([node] for node in ast.parse(marks).body)], HELPERS)[0]
 
 
-def plain_text(marks: str, *, divides: bool) -> str:
+def write_plain_text(marks: str, *, divides: bool) -> str:
     """A text with marks, for signed integers that stay small: unsigned ones are wrapped as in C.
 
     ``divides``: quotients are rounded as in C too.
@@ -82,7 +80,7 @@ def plain_text(marks: str, *, divides: bool) -> str:
     tree = _Written(levels or [_PLAIN]).visit(tree)
     defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     used = {node.id for node in walk(tree) if isinstance(node, ast.Name)} - defined
-    return text_of_module([*(HELPERS[name] for name in HELPERS if name in used), *([node] for node in tree.body)])
+    return write_module([*(HELPERS[name] for name in HELPERS if name in used), *([node] for node in tree.body)])
 
 
 @dataclass(frozen=True)
@@ -112,14 +110,14 @@ class Watched:
         tree = _spell_numbers(ast.parse(self._marks), self._marks)
         tree = _Written([site.level for site in self._sites]).visit(tree)
         names = {f"_{site.word}" for site in self._sites if site.level == _HELPER}
-        text = text_of_module([*(HELPERS[name] for name in HELPERS if name in names), *([node] for node in tree.body)])
+        text = write_module([*(HELPERS[name] for name in HELPERS if name in names), *([node] for node in tree.body)])
         verbs = dict.fromkeys(_VERBS.get(site.word, "wraps") for site in self._sites if site.level != _PLAIN)
         note = " and ".join(filter(None, verbs))
         return Natural(_compile_function(text, self._name, {}), text, f"{note} as C does" if note else "")
 
 
 def _compile_function(text: str, name: str, names: Mapping[str, Any]) -> Callable[..., Any]:
-    scope: dict[str, Any] = {**namespace("timing"), **names}
+    scope: dict[str, Any] = {**make_namespace("timing"), **names}
     exec(compile(text, f"<{name} in Python>", "exec"), scope)
     function: Callable[..., Any] = scope[name]
     return function
@@ -148,10 +146,10 @@ class _Marks(ast.NodeTransformer):
         match node:
             case ast.Call(func=ast.Name(id=name), args=arguments) if name.startswith(MARK):
                 self.number += 1
-                return self.replaced(name.removeprefix(MARK), arguments, self.number - 1)
+                return self.replace_mark(name.removeprefix(MARK), arguments, self.number - 1)
         return node
 
-    def replaced(self, word: str, arguments: list[ast.expr], number: int) -> ast.expr:
+    def replace_mark(self, word: str, arguments: list[ast.expr], number: int) -> ast.expr:
         """What stands in the place of a mark."""
         raise NotImplementedError
 
@@ -162,7 +160,7 @@ class _Listing(_Marks):
     def __init__(self) -> None:
         self.words: list[str] = []
 
-    def replaced(self, word: str, arguments: list[ast.expr], number: int) -> ast.expr:
+    def replace_mark(self, word: str, arguments: list[ast.expr], number: int) -> ast.expr:
         self.words.append(word)
         return call(f"{MARK}{word}", *arguments)
 
@@ -179,8 +177,8 @@ class _Written(_Marks):
     def __init__(self, levels: Sequence[int] = ()) -> None:
         self.levels = levels
 
-    def replaced(self, word: str, arguments: list[ast.expr], number: int) -> ast.expr:
-        return spelled_out(word, arguments, self.levels[number] if self.levels else None)
+    def replace_mark(self, word: str, arguments: list[ast.expr], number: int) -> ast.expr:
+        return spell_out(word, arguments, self.levels[number] if self.levels else None)
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         """``x = int32(x + 1)`` is ``x += 1`` without the mark."""
@@ -193,21 +191,21 @@ class _Written(_Marks):
         return node
 
 
-def spelled_out(word: str, arguments: Sequence[ast.expr], level: int | None = None) -> ast.expr:
+def spell_out(word: str, arguments: Sequence[ast.expr], level: int | None = None) -> ast.expr:
     """An integer's mark, written at a level; without one so that it has C's result everywhere."""
     everywhere = level is None
     level = _HELPER if level is None else level
     first, *rest = arguments
     match word, level:
         case (("div" | "rem"), 0):
-            return operation("//" if word == "div" else "%", first, rest[0])
+            return write_operation("//" if word == "div" else "%", first, rest[0])
         case (("div" | "rem"), 1):
-            return python("int({} / {})" if word == "div" else "int(math.fmod({}, {}))", first, rest[0])
+            return parse_template("int({} / {})" if word == "div" else "int(math.fmod({}, {}))", first, rest[0])
         case "flip", _:
             # Not ~: what stands for a C int may be Python's own True, which that refuses from Python 3.16 on.
-            return python("-1 - {}" if level else "~{}", first)
+            return parse_template("-1 - {}" if level else "~{}", first)
         case "shift", _:
-            return operation("&", first, rest[0]) if level else first
+            return write_operation("&", first, rest[0]) if level else first
         case "truth", _:
             return call("int", first) if everywhere else first
         case "round", 0:
@@ -218,13 +216,15 @@ def spelled_out(word: str, arguments: Sequence[ast.expr], level: int | None = No
             return first
     low, span = _find_range(word)
     if not low:
-        return operation("&", first, hexadecimal(span))
+        return write_operation("&", first, write_hexadecimal(span))
     if level == _HELPER:
         return call(f"_{word}", first)
-    return python("(({} + {}) & {}) - {}", first, hexadecimal(-low), hexadecimal(span), hexadecimal(-low))
+    return parse_template(
+        "(({} + {}) & {}) - {}", first, write_hexadecimal(-low), write_hexadecimal(span), write_hexadecimal(-low)
+    )
 
 
-def hexadecimal(value: int) -> ast.expr:
+def write_hexadecimal(value: int) -> ast.expr:
     return number(Spelled(value, f"0x{value:X}"))
 
 
@@ -313,7 +313,7 @@ class _Watching(_Marks):
         self.sites: list[_Site] = []
         self.names: dict[str, Any] = {}
 
-    def replaced(self, word: str, arguments: list[ast.expr], number: int) -> ast.expr:
+    def replace_mark(self, word: str, arguments: list[ast.expr], number: int) -> ast.expr:
         self.sites.append(_Site(word))
         self.names[f"{MARK}{number}"] = self.sites[-1].watch()
         return call(f"{MARK}{number}", *arguments)

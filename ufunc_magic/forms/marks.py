@@ -1,7 +1,7 @@
 """Marks: the places of a Python text where C's rules are others than Python's, and how each text spells them.
 
 A function is written once, with a mark, a call like ``__ufm_fdiv(a, b)``, wherever C may give another value than what a
-person would write.  `texts` makes three texts of the tree:
+person would write.  `write_texts` makes three texts of the tree:
 
 * the natural one, where integers have C's values (`integer_rules` writes them out) and all else is plain;
 * the one with marks, for `Watched`: the natural one, integers still marked;
@@ -14,9 +14,9 @@ import ast
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-from ..ir import MATH_FUNCTIONS, float32
-from .integer_rules import MARK, marked, spelled_out
-from .value import call, number, python, text_of_module, unparse, walk
+from ..ir import MATH_FUNCTIONS, round_to_float
+from .integer_rules import MARK, spell_out, write_mark
+from .value import call, number, parse_template, unparse, walk, write_module
 
 
 class Spelling(NamedTuple):
@@ -71,12 +71,12 @@ class Texts(NamedTuple):
     marks: str
 
 
-def library_mark(name: str, arguments: Sequence[ast.expr]) -> ast.expr:
+def write_library_mark(name: str, arguments: Sequence[ast.expr]) -> ast.expr:
     """The call of a function of `MATH_FUNCTIONS` whose checked spelling is another."""
-    return marked(f"{_LIBRARY}{name}", *arguments)
+    return write_mark(f"{_LIBRARY}{name}", *arguments)
 
 
-def texts(blocks: Sequence[Sequence[ast.stmt]], helpers: Mapping[str, str]) -> Texts:
+def write_texts(blocks: Sequence[Sequence[ast.stmt]], helpers: Mapping[str, str]) -> Texts:
     """The texts of a module.
 
     The first block holds imports; of ``helpers`` a text brings along those that it calls.
@@ -105,7 +105,7 @@ def _write_module(blocks: Sequence[Sequence[ast.stmt]], helpers: Mapping[str, st
 
 
 def _write_text(blocks: Sequence[Sequence[ast.stmt]], helpers: Mapping[str, str], names: Set[str]) -> str:
-    return text_of_module([blocks[0], *(helpers[name] for name in helpers if name in names), *blocks[1:]])
+    return write_module([blocks[0], *(helpers[name] for name in helpers if name in names), *blocks[1:]])
 
 
 def _find_names(nodes: Sequence[ast.stmt]) -> set[str]:
@@ -171,13 +171,15 @@ class _Speller:
         else:
             return self._write_integer(word, [self.spell(a) for a in arguments])
         if self.checked and word == "float32" and isinstance(arguments[0], ast.Constant):
-            return number(float32(arguments[0].value))  # type: ignore[arg-type]
-        spelled: ast.expr = self.spell(python(template, *arguments) if "{" in template else call(template, *arguments))
+            return number(round_to_float(arguments[0].value))  # type: ignore[arg-type]
+        spelled: ast.expr = self.spell(
+            parse_template(template, *arguments) if "{" in template else call(template, *arguments)
+        )
         return spelled
 
     def _write_integer(self, word: str, arguments: list[ast.expr]) -> ast.expr:
         if not self.integers:
-            return marked(word, *arguments)
+            return write_mark(word, *arguments)
         if self.checked and word == "shift":  # undefined in C: the answer of vector code is not that of x86's shift
             return call("_count", arguments[0], arguments[1].value + 1)  # type: ignore[attr-defined]
-        return spelled_out(word, arguments)
+        return spell_out(word, arguments)

@@ -3,12 +3,12 @@ along."""
 
 from __future__ import annotations
 
-from ..ir import CType, MathFunction, math_function
+from ..ir import CType, MathFunction, find_math_function
 
 
-def known(name: str) -> tuple[MathFunction, CType] | None:
+def find_known(name: str) -> tuple[MathFunction, CType] | None:
     """The row of a C function's name and the float type it works in; None where Python has no such function."""
-    entry = math_function(name)
+    entry = find_math_function(name)
     return entry if entry is not None and entry[0].python else None
 
 

@@ -17,7 +17,7 @@ from .value import Expr, Stop
 _TAKEN = frozenset("abs bool cmath complex float int len list math max min np print range round".split()) | {*HELPERS}
 
 
-def python_name(name: str) -> str:
+def choose_python_name(name: str) -> str:
     return f"{name}_" if keyword.iskeyword(name) or name in _TAKEN else name
 
 
@@ -71,7 +71,7 @@ class ModuleScope:
         self._words = set(re.findall(r"[A-Za-z_]\w*", self.program.text.decode(errors="replace")))
         self._names: set[str] = set()
 
-    def fresh(self, stem: str) -> str:
+    def make_fresh_name(self, stem: str) -> str:
         """A name that the cell does not use."""
         while True:
             self._serial += 1
@@ -80,9 +80,9 @@ class ModuleScope:
 
     def name_constant(self, name: str) -> str:
         """The name of a constant at the top of the module."""
-        spelled = python_name(name)
+        spelled = choose_python_name(name)
         if spelled in self._names:
-            spelled = self.fresh(f"{name}_")
+            spelled = self.make_fresh_name(f"{name}_")
         self._names.add(spelled)
         return spelled
 
@@ -112,10 +112,10 @@ class ModuleScope:
         if returns.kind == "a":
             raise Stop("returns a pointer", function.at.line)
         self.check_type(returns, function)
-        name = python_name(call.name)
+        name = choose_python_name(call.name)
         others = {r.name for r in (*self.routines.values(), *([self.main] if self.main else []))}
         if name in others:
-            name = self.fresh(f"{name}_")
+            name = self.make_fresh_name(f"{name}_")
         return Routine(name, function, returns, parameters)
 
     def _make_parameter(self, symbol: Symbol, function: FunctionIR) -> RoutineParameter:
@@ -130,7 +130,7 @@ class ModuleScope:
             t = t.of
         if t.kind == "a":
             return RoutineParameter(symbol, t)
-        reads = symbol.const or not assigned_first(function, symbol)
+        reads = symbol.const or not is_assigned_first(function, symbol)
         return RoutineParameter(symbol, t, cell=True, reads=reads, writes=not symbol.const, reference=symbol.reference)
 
     def _is_array(self, name: str, function: FunctionIR) -> bool:
@@ -155,7 +155,7 @@ class ModuleScope:
                 self.check_type(t.of, node)
 
 
-def root_symbol(place: Expression) -> Symbol | None:
+def find_root_symbol(place: Expression) -> Symbol | None:
     """The variable that a place is in, or that leads to it."""
     while True:
         match place:
@@ -167,19 +167,19 @@ def root_symbol(place: Expression) -> Symbol | None:
                 return None
 
 
-def changes_of(function: FunctionIR) -> dict[Symbol, list[Node]]:
+def find_changes(function: FunctionIR) -> dict[Symbol, list[Node]]:
     """By variable, the nodes that assign to it, or to something in it, or take its address."""
     changes: dict[Symbol, list[Node]] = {}
     for node in walk(function.body):
         match node:
             case ir.Assignment(place=place) | ir.AddressOf(place=place):
-                symbol = root_symbol(place)
+                symbol = find_root_symbol(place)
                 if symbol is not None:
                     changes.setdefault(symbol, []).append(node)
     return changes
 
 
-def assigned_first(function: FunctionIR, symbol: Symbol) -> bool:
+def is_assigned_first(function: FunctionIR, symbol: Symbol) -> bool:
     """Whether what a pointer or a reference leads to is certainly assigned before it is read and before any return."""
     for statement in function.body.body:
         if _assigns(statement, symbol):
@@ -200,5 +200,5 @@ def _assigns(statement: Statement, symbol: Symbol) -> bool:
             )
             uses = sum(1 for n in nodes if isinstance(n, ir.Name) and n.symbol is symbol)
             current = any(isinstance(n, ir.Current) for n in nodes)
-            return first and root_symbol(place) is symbol and uses == 1 and not current
+            return first and find_root_symbol(place) is symbol and uses == 1 and not current
     return False

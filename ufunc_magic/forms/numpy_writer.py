@@ -23,10 +23,34 @@ from typing import Any
 import numpy as np
 
 from .. import ir
-from ..ir import BOOL, DOUBLE, FLOAT, INDEX, INT, LONG, MATH_FUNCTIONS, OBJECT, CType, Symbol, evaluate, integer
+from ..ir import (
+    BOOL,
+    DOUBLE,
+    FLOAT,
+    INDEX,
+    INT,
+    LONG,
+    MATH_FUNCTIONS,
+    OBJECT,
+    CType,
+    Symbol,
+    evaluate,
+    evaluate_integer,
+)
 from ..model import Signature
-from .module_scope import python_name
-from .value import assign, call, define, number, python, result, spelled, tuple_of, unparse, walk
+from .module_scope import choose_python_name
+from .value import (
+    assign,
+    call,
+    define,
+    number,
+    parse_template,
+    spell_expression,
+    unparse,
+    walk,
+    write_return,
+    write_tuple,
+)
 
 #: Nobody would write a longer text, or an expression of more parts.
 _LINES, _CHARACTERS, _PARTS = 40, 4000, 600
@@ -53,7 +77,7 @@ class _NoVector(Exception):
     """Internal: this has no NumPy expression."""
 
 
-def numpy_text(program: ir.Program, function: ir.FunctionIR, signature: Signature | None) -> str:
+def write_numpy(program: ir.Program, function: ir.FunctionIR, signature: Signature | None) -> str:
     """The NumPy text of a function, or ``""`` where there is none.
 
     Parameters
@@ -88,7 +112,7 @@ class _Module:
 
     def add(self, function: ir.FunctionIR, signature: Signature | None, *, called: bool = False) -> str:
         """Write a function; its name."""
-        name = python_name(function.name)
+        name = choose_python_name(function.name)
         name += "_" * any(f is not None and f.name == name for f in self.functions.values())
         self.functions[function] = None
         definition = _Function(self, function, signature, called=called).write(name)
@@ -107,7 +131,7 @@ class _Module:
             raise _NoVector
         return known.name if known is not None else self.add(function, None, called=True), function
 
-    def outer_value(self, symbol: Symbol) -> _Value:
+    def find_outer_value(self, symbol: Symbol) -> _Value:
         """The value of a variable from outside of the functions, as a constant of the text."""
         initial = symbol.initial if symbol.const or not symbol.assigned else None
         values = [value for of, value in map(_split_assignment, self.program.statements) if of is symbol]
@@ -118,7 +142,7 @@ class _Module:
         v = _Values(self).value(initial) if initial is not None else None
         if v is None or not v.plain:
             raise _NoVector
-        name = python_name(symbol.name)
+        name = choose_python_name(symbol.name)
         self.constants[symbol] = assign(name, v.node)
         return v.named(name)
 
@@ -273,7 +297,7 @@ class _Values:
             raise _NoVector
         nodes = [self.widened(v, axes) for v in values]
         plain = "{" in text and all(v.plain for v in values)
-        node = python(text, *nodes) if "{" in text else call(text, *nodes)
+        node = parse_template(text, *nodes) if "{" in text else call(text, *nodes)
         return _Value(node, t, stored, axes, plain, parts=parts)
 
     def widened(self, v: _Value, axes: Sequence[Symbol]) -> ast.expr:
@@ -289,14 +313,14 @@ class _Values:
         items: list[ast.expr] = [ast.Slice() if axis in v.axes else ast.Constant(None) for axis in axes]
         if len(items) == len(v.axes):
             return node
-        return ast.Subscript(node, tuple_of([*([ast.Constant(...)] if batch else []), *items]))
+        return ast.Subscript(node, write_tuple([*([ast.Constant(...)] if batch else []), *items]))
 
     # -- types ------------------------------------------------------------------------------------
 
     def cast(self, v: _Value, t: CType) -> _Value:
         """``v`` with elements of this type."""
         name = f"np.{_find_dtype(t).name}"
-        node = python("{}.astype({})", v.node, name) if self.methods and not v.plain else call(name, v.node)
+        node = parse_template("{}.astype({})", v.node, name) if self.methods and not v.plain else call(name, v.node)
         return replace(v, node=node, type=t, stored=None, factors=None, plain=False)
 
     def settle(self, v: _Value) -> _Value:
@@ -310,12 +334,12 @@ class _Values:
                 constant = isinstance(v.node, ast.Constant)
                 node = number(float(v.node.value)) if constant else call("float", v.node)  # type: ignore[attr-defined]
             case before, "c" if before != "c":
-                node = python("{} + 0j", v.node)
+                node = parse_template("{} + 0j", v.node)
             case _:
                 node = v.node
         return replace(v, node=node, stored=None)
 
-    def alike(self, values: Sequence[_Value], t: CType) -> Sequence[_Value]:
+    def make_alike(self, values: Sequence[_Value], t: CType) -> Sequence[_Value]:
         """Operands of an operation in ``t``, with casts where NumPy would do it in another type."""
         values = list(values)
         if "o" not in (t.kind, *(v.type.kind for v in values)) and not all(v.plain for v in values):
@@ -370,9 +394,9 @@ class _Values:
             return _Value(ast.Constant(bool(e.value)), BOOL, plain=True)
         v = _write_literal(e.value, e.type)
         if e.spelling in ir.CONSTANTS:
-            return replace(v, node=python(ir.CONSTANTS[e.spelling].replace("math.", "np.")))
+            return replace(v, node=parse_template(ir.CONSTANTS[e.spelling].replace("math.", "np.")))
         # The preprocessor leaves these digits of M_PI.
-        return replace(v, node=python("np.pi")) if e.spelling.startswith("3.14159265358979323846") else v
+        return replace(v, node=parse_template("np.pi")) if e.spelling.startswith("3.14159265358979323846") else v
 
     def _write_name(self, symbol: Symbol) -> _Value:
         if symbol in self.hidden:
@@ -382,7 +406,7 @@ class _Values:
         if symbol not in self.values:
             if symbol.storage in ("parameter", "local"):
                 raise _NoVector
-            self.values[symbol] = self.module.outer_value(symbol)
+            self.values[symbol] = self.module.find_outer_value(symbol)
         return self.values[symbol]
 
     # -- operators --------------------------------------------------------------------------------
@@ -391,8 +415,8 @@ class _Values:
         if e.op == "!":
             v = self.truth(e.operand)
             return self.apply("not {}" if v.plain else "~{}", [v], e.type, BOOL)
-        (v,) = self.alike([self.value(e.operand)], e.type)
-        known = integer(e) if v.plain and e.type.integral else None
+        (v,) = self.make_alike([self.value(e.operand)], e.type)
+        known = evaluate_integer(e) if v.plain and e.type.integral else None
         return self.apply(f"{e.op}{{}}", [v], e.type) if known is None else _write_literal(known, e.type)
 
     def _write_binary(self, e: ir.Binary) -> _Value:
@@ -404,14 +428,14 @@ class _Values:
         if left.boolean and right.boolean and e.op in ("&", "|", "^"):
             return self.apply(text, values, t, BOOL)
         if left.plain and right.plain:
-            if t.integral and (known := integer(e)) is not None:
+            if t.integral and (known := evaluate_integer(e)) is not None:
                 return _write_literal(known, t)
             if e.op in ("/", "//", "%") and evaluate(e.right) == 0:
                 raise _NoVector
         if e.op in ("<<", ">>"):
             return self._write_shift(e, left, right)
         if e.op != "/" or t != DOUBLE:
-            values = [*self.alike(values, t)]
+            values = [*self.make_alike(values, t)]
         v = self.apply(self._write_operator(e, plain=left.plain and right.plain), values, t)
         if v.plain and t.kind == "f" and e.op != "/" and left.dtype.integral and right.dtype.integral:
             return replace(v, stored=LONG)
@@ -428,13 +452,13 @@ class _Values:
             return "np.fmod({0}, {1})" if op == "%" else "({0} - np.fmod({0}, {1})) // {1}"
         if t.kind == "f" and op == "%" and not e.python:
             return "np.fmod({}, {})"
-        if t.integral and op == "**" and integer(e.right) not in range(64):
+        if t.integral and op == "**" and evaluate_integer(e.right) not in range(64):
             raise _NoVector
         return f"{{}} {op} {{}}"
 
     def _write_shift(self, e: ir.Binary, left: _Value, right: _Value) -> _Value:
         """A shift, whose count has a type of its own."""
-        if right.plain and integer(e.right) not in range(e.type.bits):
+        if right.plain and evaluate_integer(e.right) not in range(e.type.bits):
             raise _NoVector
         if not right.plain and (left.plain or right.dtype != left.dtype):
             left, right = self.cast(left, e.type) if left.plain else self.settle(left), self.cast(right, e.type)
@@ -447,7 +471,7 @@ class _Values:
     def where(self, test: _Value, yes: _Value, no: _Value, t: CType) -> _Value:
         """``yes if test else no``."""
         if not (yes.boolean and no.boolean):
-            yes, no = self.alike([yes, no], t)
+            yes, no = self.make_alike([yes, no], t)
         known = "o" not in (yes.type.kind, no.type.kind)
         stored = _find_common_type([yes, no]) if known else None
         return self.apply("np.where", [test, yes, no], t, stored if stored != t else None)
@@ -461,7 +485,7 @@ class _Values:
             return self.apply(name, [self.exact(self.value(a), s.type) for a, s in pairs], function.returns[0])
         short = e.name.removeprefix("__builtin_").removeprefix("std::")
         if short.startswith(("inf", "huge_val")) or short in ("nan", "nanf", "nanl"):
-            return _Value(python("np.nan" if short[0] == "n" else "np.inf"), e.type, plain=True)
+            return _Value(parse_template("np.nan" if short[0] == "n" else "np.inf"), e.type, plain=True)
         values = [self.value(a) for a in e.arguments]
         if short in ("min", "max", "clamp") and e.type.arithmetic:
             words = ["max", "min"] if short == "clamp" else [short] * (len(values) - 1)
@@ -469,7 +493,7 @@ class _Values:
             for word, other in zip(words, values[1:], strict=True):
                 v = self._write_lesser(word, v, other, e.type)
             return v
-        row, _ = ir.math_function(e.name) or (None, None)
+        row, _ = ir.find_math_function(e.name) or (None, None)
         if row is None or len(values) != row.arguments:
             raise _NoVector
         operators = row.python[:1] == "{" and "(" not in row.python and " or " not in row.python
@@ -477,7 +501,7 @@ class _Values:
         if not text:
             raise _NoVector
         plain = all(v.plain for v in values)
-        values = [self.settle(v) for v in values] if plain else [*self.alike(values, e.arguments[0].type)]
+        values = [self.settle(v) for v in values] if plain else [*self.make_alike(values, e.arguments[0].type)]
         v = self.apply(text, values, e.type, BOOL if row.result == "bool" else None)
         return replace(v, plain=False)
 
@@ -488,7 +512,7 @@ class _Values:
 
     def _write_lesser(self, word: str, left: _Value, right: _Value, t: CType) -> _Value:
         """``min`` and ``max`` of C++ and of Python: a NaN on the left stays, one on the right does not."""
-        left, right = self.alike([left, right], t)
+        left, right = self.make_alike([left, right], t)
         if left.plain or right.plain or t.integral:
             return self.apply(f"np.f{word}" if left.plain else f"np.{word}imum", [left, right], t)
         test = self.apply("{} < {}" if word == "min" else "{} > {}", [right, left], INT, BOOL)
@@ -501,7 +525,7 @@ class _Values:
         if imported not in ("math", "numpy"):
             raise _NoVector
         if not arguments and name in ("pi", "e", "inf", "nan"):
-            return _Value(python(f"np.{name}"), DOUBLE, plain=True)
+            return _Value(parse_template(f"np.{name}"), DOUBLE, plain=True)
         row = _PYTHON_NAMES.get(f"{imported}.{name}")
         function = getattr(np, name, None)
         known = row is not None or (isinstance(function, np.ufunc) and function.nin == len(operands))
@@ -522,7 +546,7 @@ class _Values:
         if axis >= len(extents):
             raise _NoVector
         name, at = self.name(symbol), axis - len(extents) if self.stacked else axis
-        node = python("{}.shape[{}]", name, at) if self.stacked or axis else call("len", name)
+        node = parse_template("{}.shape[{}]", name, at) if self.stacked or axis else call("len", name)
         return _Value(node, INDEX, plain=True, extent=extents[axis])
 
     def _write_element(self, e: ir.Element) -> _Value:
@@ -531,7 +555,7 @@ class _Values:
             raise _NoVector
         extents = self.arrays.get(symbol)
         if extents is None:  # a pointer to one number
-            if [integer(index) for index in indices] != [0]:
+            if [evaluate_integer(index) for index in indices] != [0]:
                 raise _NoVector
             return self._write_name(symbol)
         if len(indices) == 1 and len(extents) == 2:
@@ -548,12 +572,12 @@ class _Values:
         array: ast.expr = ast.Name(self.name(symbol))
         if len(axes) < len(items):
             nodes = [ast.Slice() if isinstance(item, Symbol) else item for item in items]
-            array = ast.Subscript(array, tuple_of([*([ast.Constant(...)] if self.stacked else []), *nodes]))
+            array = ast.Subscript(array, write_tuple([*([ast.Constant(...)] if self.stacked else []), *nodes]))
         return _Value(array, e.type, axes=axes)
 
     def _write_index(self, index: ir.Expression, extent: _Extent, *, from_end: bool) -> Symbol | ast.expr:
         """The counter of the loop over a dimension, or the place that is taken."""
-        index, known = _strip_conversions(index), integer(index)
+        index, known = _strip_conversions(index), evaluate_integer(index)
         if isinstance(index, ir.Name) and self.loops.get(index.symbol) == extent:
             return index.symbol
         if known is None or (known < 0 and not from_end):
@@ -598,11 +622,11 @@ class _Function(_Values):
         self.blank: set[Symbol] = set()
         self.names: dict[Symbol, str] = {}
         self.words = {symbol.name for symbol in _find_symbols(function.body)}
-        self.taken = {*module.program.functions, *map(python_name, module.program.symbols)}
+        self.taken = {*module.program.functions, *map(choose_python_name, module.program.symbols)}
 
     def name(self, symbol: Symbol) -> str:
         if symbol not in self.names:
-            self.names[symbol] = self._choose_name(python_name(symbol.name), self.taken)
+            self.names[symbol] = self._choose_name(choose_python_name(symbol.name), self.taken)
         return self.names[symbol]
 
     def _choose_name(self, stem: str, taken: Set[str]) -> str:
@@ -624,7 +648,9 @@ class _Function(_Values):
         if not results and not self.stores:
             raise _NoVector
         return define(
-            name, parameters, _drop_unused([*self.lines, *([result([v.node for v in results])] if results else [])])
+            name,
+            parameters,
+            _drop_unused([*self.lines, *([write_return([v.node for v in results])] if results else [])]),
         )
 
     def _write_parameters(self) -> list[str]:
@@ -698,7 +724,7 @@ class _Function(_Values):
     def _write_branches(self, node: ir.If, rest: Sequence[ir.Statement], *, branch: bool) -> list[_Value]:
         """``if`` with a ``return`` in it."""
         test = self.truth(node.test)
-        if not _ends(node.then):
+        if not _always_returns(node.then):
             raise _NoVector
         start = dict(self.values)
         left = self._write_return(node.then.body, branch=True)
@@ -839,7 +865,7 @@ class _Function(_Values):
                     return counter, extents[0]
             case ir.CountedFor(counter=counter, step=1, inclusive=False, start=start, stop=stop):
                 v = self.value(stop)
-                if integer(start) == 0 and v.extent is not None:
+                if evaluate_integer(start) == 0 and v.extent is not None:
                     return counter, v.extent
         raise _NoVector
 
@@ -860,9 +886,9 @@ class _Function(_Values):
             sums = self._reduce("prod" if op == "*" else "sum", operand, t, [*self.loops][start.depth :])
             name = self.name(symbol)
             lines = [n for n in self.lines if isinstance(n, ast.Assign) and name in _find_assigned_names(n)]
-            began = lines[-1].value if lines and spelled(start.node) == name else start.node
+            began = lines[-1].value if lines and spell_expression(start.node) == name else start.node
             if not (isinstance(began, ast.Constant) and began.value == _NEUTRAL[op]) or op == "-":
-                sums = self.apply(f"{{}} {op} {{}}", self.alike([start, sums], t), t)
+                sums = self.apply(f"{{}} {op} {{}}", self.make_alike([start, sums], t), t)
             self._put(symbol, sums, depth=start.depth)
         self.sums = self.sums if branch else {}
 
@@ -880,7 +906,7 @@ class _Function(_Values):
         if v.dtype.kind == "f":
             v = self.settle(v)
         at = [ast.Constant(v.axes.index(axis) - len(v.axes)) for axis in over]
-        keywords = [ast.keyword("axis", tuple_of(at))] if self.stacked or left else []
+        keywords = [ast.keyword("axis", write_tuple(at))] if self.stacked or left else []
         named = isinstance(v.node, ast.Name)
         node = ast.Call(ast.Attribute(v.node if named else ast.Name("np"), word), [] if named else [v.node], keywords)
         # NumPy adds integers up in 64 bits.
@@ -891,13 +917,13 @@ class _Function(_Values):
     def _contract(self, factors: tuple[_Value, _Value], over: Symbol, left: tuple[Symbol, ...]) -> ast.expr | None:
         """A sum of products of elements as ``@``, ``np.vecdot``, ``np.matvec``."""
         arrays = {self.name(symbol) for symbol in self.arrays}
-        if not all(isinstance(v.node, ast.Subscript) or spelled(v.node) in arrays for v in factors):
+        if not all(isinstance(v.node, ast.Subscript) or spell_expression(v.node) in arrays for v in factors):
             return None
         for first, second in (factors, factors[::-1]):
             a, b = first.axes, second.axes
             if a[-1:] == b[:1] == (over,) and (*a[:-1], *b[1:]) == left and len(a) <= 2 >= len(b):
                 word = _PRODUCTS.get((len(a), len(b))) if self.stacked else None
-                return python(f"{word}({{}}, {{}})" if word else "{} @ {}", first.node, second.node)
+                return parse_template(f"{word}({{}}, {{}})" if word else "{} @ {}", first.node, second.node)
         return None
 
     def _store(self, place: ir.Expression, value: ir.Expression) -> None:
@@ -944,7 +970,7 @@ def _evaluate_static(e: Any) -> Any:
         ):
             return _evaluate_static(inner)
         case ir.Element(base=ir.Dynamic(template="{}.shape", operands=(array,)), index=index):
-            return ir.Length(INDEX, array, integer(index) or 0)
+            return ir.Length(INDEX, array, evaluate_integer(index) or 0)
         case ir.Dynamic(template="len({})", operands=(array,)):
             return ir.Length(INDEX, array, 0)
         case ir.Dynamic(template="{}[{}]", operands=(base, index)):
@@ -970,7 +996,7 @@ def _strip_conversions(e: ir.Expression) -> ir.Expression:
 def _narrow_constant(e: ir.Expression, other: ir.Expression) -> ir.Expression:
     """One side of a comparison, as a ``float`` where the other is a constant that ``float`` has too."""
     known = evaluate(other)
-    exact = isinstance(known, float) and ir.float32(known) == known
+    exact = isinstance(known, float) and ir.round_to_float(known) == known
     return e.value if exact and isinstance(e, ir.Convert) and e.value.type == FLOAT and e.type == DOUBLE else e
 
 
@@ -1048,11 +1074,11 @@ def _write_as_if(node: ir.Switch) -> Sequence[ir.Statement]:
     return rest.body
 
 
-def _ends(block: ir.Block | None) -> bool:
+def _always_returns(block: ir.Block | None) -> bool:
     """Whether every way through a block returns."""
     match list(_flatten(block.body))[-1:] if block is not None else []:
         case [ir.If(then=then, otherwise=otherwise)]:
-            return _ends(then) and _ends(otherwise)
+            return _always_returns(then) and _always_returns(otherwise)
         case [ir.Return() | ir.Raise()]:
             return True
     return False

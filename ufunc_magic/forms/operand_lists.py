@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..ir import CType
 from ..model import Operand, Signature
-from .value import Lines, Stop, array, assign, length, number, python, zero
+from .value import Lines, Stop, assign, number, parse_template, write_array, write_length, zero
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,16 @@ class OperandLists:
         flat = self._is_flat(operand)
         if operand.role == "output":
             lengths = [self._write_size(dim) for dim in operand.core]
-            lengths = [python("{} * {}", *lengths)] if flat else lengths
-            return [assign(name, array(zero(t.element), lengths))]
+            lengths = [parse_template("{} * {}", *lengths)] if flat else lengths
+            return [assign(name, write_array(zero(t.element), lengths))]
         if flat:
-            return [assign(name, python("[value for row in {} for value in row]", name))]
+            return [assign(name, parse_template("[value for row in {} for value in row]", name))]
         if operand.role == "inout" or changed:
-            return [assign(name, python("list({})" if len(operand.core) == 1 else "[list(row) for row in {}]", name))]
+            return [
+                assign(
+                    name, parse_template("list({})" if len(operand.core) == 1 else "[list(row) for row in {}]", name)
+                )
+            ]
         return []
 
     def closing(self, operand: Operand) -> ast.expr:
@@ -51,7 +55,7 @@ class OperandLists:
             return ast.Name(name)
         if self._is_flat(operand):
             rows, columns = map(self._write_size, operand.core)
-            return python("[{0}[i * {1}:(i + 1) * {1}] for i in range({2})]", name, columns, rows)
+            return parse_template("[{0}[i * {1}:(i + 1) * {1}] for i in range({2})]", name, columns, rows)
         return ast.Name(name)
 
     def _write_size(self, dim: int | str) -> ast.expr:
@@ -69,7 +73,7 @@ class OperandLists:
         """``len(...)`` of the first input that has the core dimension."""
         for operand in self.signature.inputs:
             if dim in operand.core:
-                return length(self.names[operand.index], operand.core.index(dim))
+                return write_length(self.names[operand.index], operand.core.index(dim))
         raise Stop(f"has the core dimension {dim}, which no input has")
 
     def _is_flat(self, operand: Operand) -> bool:

@@ -21,41 +21,41 @@ from ..ir import (
     CType,
     MathFunction,
     Node,
-    promoted,
-    result_range,
-    usual,
+    convert_usually,
+    find_result_range,
+    promote,
 )
-from .integer_rules import hexadecimal, marked, marked_parts
-from .marks import library_mark
-from .value import Expr, Spelled, Stop, assign, call, number, operation, python
+from .integer_rules import read_mark, write_hexadecimal, write_mark
+from .marks import write_library_mark
+from .value import Expr, Spelled, Stop, assign, call, number, parse_template, write_operation
 
 #: Up to here a floating-point type has every integer.
 _EXACT = {32: 1 << 24, 64: 1 << 53}
 
 
-def constant(value: int, t: CType, text: str = "") -> Expr:
+def write_constant(value: int, t: CType, text: str = "") -> Expr:
     """An integer constant, spelled as the cell has it."""
     return Expr(number(Spelled(value, text) if text else value), t, low=value, high=value, value=value)
 
 
-def inexact(e: Expr, t: CType) -> bool:
+def is_inexact(e: Expr, t: CType) -> bool:
     """Whether C rounds an integer that is used as a floating-point number of type ``t``, and Python may not."""
     low, high = e.range
     most = _EXACT.get(t.bits)
     return most is not None and e.type.kind in "iu" and not -most <= low <= high <= most
 
 
-def rounded(e: Expr) -> Expr:
+def round_result(e: Expr) -> Expr:
     """A result of C's float or of its complex type, which C rounds."""
     if e.type == CType("c", 32):
-        return replace(e, node=marked("complex64", e))
-    return replace(e, node=marked("float32", e)) if e.type == FLOAT else e
+        return replace(e, node=write_mark("complex64", e))
+    return replace(e, node=write_mark("float32", e)) if e.type == FLOAT else e
 
 
-def tested(e: Expr) -> Expr:
+def write_test(e: Expr) -> Expr:
     """``e`` where all that matters is whether it is 0: a remainder's sign does not."""
-    parts = marked_parts(e.node, "rem")
-    return replace(e, node=operation("%", *parts)) if parts else e
+    parts = read_mark(e.node, "rem")
+    return replace(e, node=write_operation("%", *parts)) if parts else e
 
 
 class Operators:
@@ -72,7 +72,7 @@ class Operators:
         return self.wrap(e, e.type) if e.loose else e
 
     def wrap(self, e: Expr, t: CType) -> Expr:
-        return Expr(marked(f"{'u' if t.kind == 'u' else ''}int{t.bits}", e), t)
+        return Expr(write_mark(f"{'u' if t.kind == 'u' else ''}int{t.bits}", e), t)
 
     # -- conversions (C17 6.3) --------------------------------------------------------------------
 
@@ -95,18 +95,18 @@ class Operators:
             case "c":
                 e = self.settle(e)
                 as_complex = replace(e, type=t) if e.type.kind == "c" else Expr(call("complex", e), t)
-                return rounded(as_complex) if e.type.bits > t.bits else as_complex
+                return round_result(as_complex) if e.type.bits > t.bits else as_complex
         raise self.stop(f"uses the type `{t.name}`" if t.name else "uses a type that Python does not have", node)
 
     def to_integer(self, e: Expr, t: CType, *, final: bool = False) -> Expr:
         if e.logical or e.truth:
             e = self.settle(e)
-            return Expr(marked("truth", e), t, low=0, high=1) if final else replace(e, type=t)
+            return Expr(write_mark("truth", e), t, low=0, high=1) if final else replace(e, type=t)
         if e.type.kind == "c":
-            e = Expr(python("{}.real", e), DOUBLE)
+            e = Expr(parse_template("{}.real", e), DOUBLE)
         if e.type.kind == "f":
             kind = number(t.bits), number(int(t.kind == "u"))
-            return Expr(marked("integer" if e.whole else "truncate", e, *kind), t)
+            return Expr(write_mark("integer" if e.whole else "truncate", e, *kind), t)
         if e.loose:
             if e.type.bits >= t.bits:
                 return self.wrap(e, t)
@@ -116,22 +116,22 @@ class Operators:
 
     def to_float(self, e: Expr, t: CType) -> Expr:
         if e.type.kind == "c":
-            return Expr(python("{}.real", e), t)
+            return Expr(parse_template("{}.real", e), t)
         if e.type.integral:
             e = self.settle(e)
             if e.value is not None:
                 return Expr(number(float(e.value)), t, value=float(e.value))
             # A float by way of double would be rounded twice.
-            return Expr(marked("single", e) if t == FLOAT and inexact(e, t) else call("float", e), t)
+            return Expr(write_mark("single", e) if t == FLOAT and is_inexact(e, t) else call("float", e), t)
         if e.whole:
-            e = Expr(marked("whole", e), e.type)
-        return rounded(replace(e, type=t)) if t.bits == 32 and e.type.bits > 32 else replace(e, type=t)
+            e = Expr(write_mark("whole", e), e.type)
+        return round_result(replace(e, type=t)) if t.bits == 32 and e.type.bits > 32 else replace(e, type=t)
 
     def as_operand(self, e: Expr, t: CType) -> Expr:
         """An integer beside a number of floating-point type ``t``, which Python converts exactly, and C rounds."""
-        if not inexact(e, t):
+        if not is_inexact(e, t):
             return e
-        return Expr(marked("float32" if t == FLOAT else "double", self.settle(e)), t)
+        return Expr(write_mark("float32" if t == FLOAT else "double", self.settle(e)), t)
 
     # -- operators (C17 6.5) ----------------------------------------------------------------------
 
@@ -142,55 +142,57 @@ class Operators:
         if op not in ("+", "-", "*", "/"):
             raise self.stop(f"applies `{op}` to a floating-point number", node)
         left, right = self.settle(left), self.settle(right)
-        t = usual(left.type, right.type)
+        t = convert_usually(left.type, right.type)
         left, right = self._make_real(left, right, t)
         if t == FLOAT:
             left, right = self.as_operand(left, t), self.as_operand(right, t)
         if op == "/" and (t.kind == "c" or not right.value):
-            return rounded(Expr(marked("cdiv" if t.kind == "c" else "fdiv", left, right), t))
+            return round_result(Expr(write_mark("cdiv" if t.kind == "c" else "fdiv", left, right), t))
         if op == "*" and t.kind == "c":
-            return rounded(Expr(marked("cmul", left, right), t))
-        return rounded(Expr(operation(op, left, right), t))
+            return round_result(Expr(write_mark("cmul", left, right), t))
+        return round_result(Expr(write_operation(op, left, right), t))
 
     def _make_real(self, left: Expr, right: Expr, t: CType) -> tuple[Expr, Expr]:
         """Two operands, at least one of them as Python's float: both may be an int where C has a double."""
         if left.whole and (right.whole or right.type.integral):
-            return Expr(marked("whole", left), t), right
+            return Expr(write_mark("whole", left), t), right
         if right.whole and left.type.integral:
-            return left, Expr(marked("whole", right), t)
+            return left, Expr(write_mark("whole", right), t)
         return left, right
 
     def compare(self, op: str, left: Expr, right: Expr) -> Expr:
         left, right = self.settle(left), self.settle(right)
         if op in ("==", "!=") and right.value == 0:
-            left = tested(left)
+            left = write_test(left)
         if left.type.integral and right.type.integral:
-            t = usual(left.type, right.type)
+            t = convert_usually(left.type, right.type)
             left, right = self.to_integer(left, t), self.to_integer(right, t)
-        elif (t := usual(left.type, right.type)).kind == "f":  # Python compares an integer with its exact value
+        elif (
+            t := convert_usually(left.type, right.type)
+        ).kind == "f":  # Python compares an integer with its exact value
             left, right = self.as_operand(left, t), self.as_operand(right, t)
-        return Expr(operation(op, left, right), INT, low=0, high=1, truth=True)
+        return Expr(write_operation(op, left, right), INT, low=0, high=1, truth=True)
 
     def integer(self, op: str, left: Expr, right: Expr) -> Expr:
         if op in ("<<", ">>"):
             return self.shift(op, left, right)
-        t = usual(left.type, right.type)
+        t = convert_usually(left.type, right.type)
         if op in ("/", "%"):
             return self.divide(op, self.to_integer(left, t), self.to_integer(right, t), t)
-        left, right = self.modular(left, t), self.modular(right, t)
-        e = Expr(operation(op, left, right), t)
+        left, right = self.make_modular(left, t), self.make_modular(right, t)
+        e = Expr(write_operation(op, left, right), t)
         if left.loose or right.loose:
             masks = [m for m in (left, right) if not m.loose and m.range[0] >= 0]
             if op == "&" and masks:
                 return replace(e, low=0, high=masks[0].range[1])
             return replace(e, loose=True)
-        low, high = result_range(op, left.range, right.range)
+        low, high = find_result_range(op, left.range, right.range)
         if low < t.low or high > t.high:
             return replace(e, loose=True)
         known = low if left.value is not None and right.value is not None and low == high else None
         return replace(e, low=low, high=high, value=known)
 
-    def modular(self, e: Expr, t: CType) -> Expr:
+    def make_modular(self, e: Expr, t: CType) -> Expr:
         """``e`` as an operand of ring arithmetic in ``t``: right modulo 2**bits is enough."""
         if e.logical or (e.loose and e.type.bits < t.bits):
             e = self.settle(e)
@@ -203,22 +205,22 @@ class Operators:
         (a, b), (c, d) = left.range, right.range
         if a >= 0 and c >= 0:
             if left.value is not None and right.value and isinstance(left.value, int) and isinstance(right.value, int):
-                return constant(left.value // right.value if op == "/" else left.value % right.value, t)
-            e = Expr(operation("//" if op == "/" else "%", left, right), t)
+                return write_constant(left.value // right.value if op == "/" else left.value % right.value, t)
+            e = Expr(write_operation("//" if op == "/" else "%", left, right), t)
         else:
-            e = Expr(marked("div" if op == "/" else "rem", left, right), t)
+            e = Expr(write_mark("div" if op == "/" else "rem", left, right), t)
         if op == "%":
             most = max(abs(c), abs(d)) - 1
             return replace(e, low=0 if a >= 0 else max(-most, t.low), high=min(b, most) if b >= 0 else 0)
         return replace(e, low=min(a, -b, 0) if a < 0 or c < 0 else 0, high=min(max(b, -a), t.high))
 
     def shift(self, op: str, left: Expr, right: Expr) -> Expr:
-        t = promoted(left.type)
+        t = promote(left.type)
         right = self.settle(right)
         if right.range[0] < 0 or right.range[1] >= t.bits:  # undefined in C; x86 takes the count modulo the width
-            right = Expr(marked("shift", right, t.bits - 1), right.type, low=0, high=t.bits - 1)
+            right = Expr(write_mark("shift", right, t.bits - 1), right.type, low=0, high=t.bits - 1)
         left = replace(self.settle(left) if op == ">>" or left.logical else left, type=t)
-        e = Expr(operation(op, left, right), t)
+        e = Expr(write_operation(op, left, right), t)
         if op == ">>":
             low, high = left.range
             return replace(e, low=min(low, 0), high=max(high, 0) >> right.range[0])
@@ -227,14 +229,14 @@ class Operators:
         ends = (left.range[0] << right.range[1], left.range[1] << right.range[1])
         return replace(e, low=min(ends[0], left.range[0]), high=max(ends[1], 0))
 
-    def flipped(self, e: Expr) -> Expr:
+    def flip_bits(self, e: Expr) -> Expr:
         """``~e``."""
-        e = self.modular(e, promoted(e.type))
+        e = self.make_modular(e, promote(e.type))
         if e.type.kind == "u":
             # Not ~, as below; and NumPy's unsigned numbers know no -1.
-            return Expr(operation("^", e, hexadecimal(e.type.high)), e.type, loose=e.loose)
+            return Expr(write_operation("^", e, write_hexadecimal(e.type.high)), e.type, loose=e.loose)
         low, high = e.range
-        flipped = Expr(marked("flip", e), e.type, loose=e.loose)
+        flipped = Expr(write_mark("flip", e), e.type, loose=e.loose)
         return flipped if e.loose else replace(flipped, low=~high, high=~low)
 
     def negative(self, e: Expr) -> Expr:
@@ -242,7 +244,7 @@ class Operators:
         value = -e.value if e.value is not None else None
         if not e.type.integral:
             return Expr(ast.UnaryOp(ast.USub(), e.node), e.type, whole=e.whole, value=value)
-        e = self.modular(e, promoted(e.type))
+        e = self.make_modular(e, promote(e.type))
         low, high = e.range
         negated = Expr(ast.UnaryOp(ast.USub(), e.node), e.type, loose=True)
         if e.loose or -high < e.type.low or -low > e.type.high:
@@ -267,7 +269,7 @@ class Operators:
 
     def extreme(self, name: str, values: Sequence[Expr]) -> Expr:
         """``min`` or ``max`` of numbers."""
-        t = functools.reduce(lambda a, b: a if a == b else usual(a, b), (v.type for v in values))
+        t = functools.reduce(lambda a, b: a if a == b else convert_usually(a, b), (v.type for v in values))
         values = [self.convert(v, t) for v in values]
         e = Expr(call(name, *values), t)
         if not t.integral:
@@ -291,9 +293,9 @@ class Operators:
             return values[0]
         nodes = [v.node for v in values]
         if row.checked:
-            written = library_mark(row.name, nodes)
+            written = write_library_mark(row.name, nodes)
         else:
-            written = python(row.python, *nodes) if "{" in row.python else call(row.python, *nodes)
+            written = parse_template(row.python, *nodes) if "{" in row.python else call(row.python, *nodes)
         types = {
             "same": values[0].type,
             "int": INT,
@@ -306,7 +308,7 @@ class Operators:
             of = replace(of, kind="f")
         flag = row.result == "bool"
         e = Expr(written, of, 0 if flag else None, 1 if flag else None, truth=flag, whole=row.whole)
-        return rounded(e)
+        return round_result(e)
 
     def _convert_argument(self, e: Expr, t: CType, row: MathFunction) -> Expr:
         """An argument as a parameter of type ``t`` holds it, where that changes its value."""
@@ -318,7 +320,7 @@ class Operators:
         return self.as_operand(e, t)
 
     def _write_absolute(self, e: Expr) -> Expr:
-        t = promoted(e.type)
+        t = promote(e.type)
         low, high = e.range
         loose = max(high, -low) > t.high
         return Expr(call("abs", e), t, None if loose else 0, None if loose else max(high, -low), loose=loose)

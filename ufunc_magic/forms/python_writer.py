@@ -9,23 +9,23 @@ from functools import cached_property
 from typing import ClassVar
 
 from .. import ir
-from ..ir import Block, CType, Expression, Node, Statement, Symbol, bare, integer, walk
+from ..ir import Block, CType, Expression, Node, Statement, Symbol, evaluate_integer, strip_conversions, walk
 from ..model import STD_EXCEPTIONS
 from .expression_writer import ExpressionWriter
-from .module_scope import ModuleScope, Routine, changes_of, python_name
+from .module_scope import ModuleScope, Routine, choose_python_name, find_changes
 from .value import (
     COUNTER,
     Expr,
     Lines,
     Variable,
-    array,
     assign,
-    branches,
     call,
-    negation,
     number,
-    operation,
-    result,
+    write_array,
+    write_branches,
+    write_negation,
+    write_operation,
+    write_return,
     zero,
 )
 
@@ -50,7 +50,7 @@ class PythonWriter(ExpressionWriter):
 
     @cached_property
     def changes(self) -> dict[Symbol, list[Node]]:
-        return changes_of(self.function)
+        return find_changes(self.function)
 
     # -- statements -------------------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ class PythonWriter(ExpressionWriter):
         def line() -> Lines:
             pairs = zip(node.values, self.types, strict=False)
             values = [self.convert(self.initial(v, t), t, node=node, final=True) for v, t in pairs]
-            return [result(self.results(*values))]
+            return [write_return(self.results(*values))]
 
         return self._write_prepared(line)
 
@@ -154,7 +154,7 @@ class PythonWriter(ExpressionWriter):
         if test is not None:
             first, e = self._write_test(lambda: self.condition(test))
             if first:
-                first.append(ast.If(negation(e), [ast.Break()], []))
+                first.append(ast.If(write_negation(e), [ast.Break()], []))
             elif not e.value:
                 condition = e.node
         lines = self._write_in_loop(update, lambda: self._write_suite(body))
@@ -164,7 +164,7 @@ class PythonWriter(ExpressionWriter):
 
     def _write_do(self, node: ir.DoWhile) -> Lines:
         leaves = any(isinstance(n, ir.Break | ir.Continue) for n in walk(node.body))
-        if integer(node.test) == 0 and isinstance(node.test, ir.Constant) and not leaves:
+        if evaluate_integer(node.test) == 0 and isinstance(node.test, ir.Constant) and not leaves:
             return self._write_scope(node.body.body)
         first, e = self._write_test(lambda: self.condition(node.test))
         endless = isinstance(e.value, int) and e.value != 0
@@ -215,9 +215,9 @@ class PythonWriter(ExpressionWriter):
     # -- switch -----------------------------------------------------------------------------------
 
     def _write_switch(self, node: ir.Switch) -> Lines:
-        lines, subject = self._write_test(lambda: self.settled(node.subject))
+        lines, subject = self._write_test(lambda: self.write_settled(node.subject))
         if not isinstance(subject.node, ast.Name):
-            name = ast.Name(self.scope.fresh("key"))
+            name = ast.Name(self.scope.make_fresh_name("key"))
             lines.append(assign(name, subject))
             subject = replace(subject, node=name)
         cases: list[tuple[ast.expr, Lines]] = []
@@ -229,16 +229,16 @@ class PythonWriter(ExpressionWriter):
                 continue
             if arm.falls:
                 raise self.stop("falls through from one case to the next", arm)
-            values = [self.settled(label).node for label in labels if label is not None]
+            values = [self.write_settled(label).node for label in labels if label is not None]
             suite = self._write_in_loop(None, lambda arm=arm: self._write_scope(arm.body))  # type: ignore[misc]
             if len(values) < len(labels):
                 default = suite
             elif len(values) == 1:
-                cases.append((operation("==", subject, values[0]), suite or [ast.Pass()]))
+                cases.append((write_operation("==", subject, values[0]), suite or [ast.Pass()]))
             else:
-                cases.append((operation("in", subject, ast.Tuple(values)), suite or [ast.Pass()]))
+                cases.append((write_operation("in", subject, ast.Tuple(values)), suite or [ast.Pass()]))
             labels = []
-        return [*lines, *branches(cases, default)]
+        return [*lines, *write_branches(cases, default)]
 
     # -- local variables --------------------------------------------------------------------------
 
@@ -246,7 +246,7 @@ class PythonWriter(ExpressionWriter):
         self, symbol: Symbol, t: CType, *, low: int | None = None, high: int | None = None, cell: bool = False
     ) -> Variable:
         """Bring a variable into the innermost scope, renamed where it would hide one still in use."""
-        spelled = python_name(symbol.name)
+        spelled = choose_python_name(symbol.name)
         if self.scope.hides_function(symbol.name):
             spelled = f"{spelled}_"
         taken = set().union(*self.scopes)
@@ -295,7 +295,7 @@ class PythonWriter(ExpressionWriter):
     def _add_variable(self, symbol: Symbol) -> Variable:
         t = symbol.type
         if t.integral and t.bits >= 32 and self._is_counter(symbol):
-            down = any(_counts_down(change) for change in self.changes.get(symbol, ()))
+            down = any(_is_counting_down(change) for change in self.changes.get(symbol, ()))
             if t.kind == "i" or not down:
                 return self.declare(symbol, t, low=-COUNTER if t.kind == "i" else 0, high=COUNTER)
         return self.declare(symbol, t)
@@ -312,13 +312,13 @@ class PythonWriter(ExpressionWriter):
         for move in moves:
             if isinstance(move, ir.AddressOf) or not isinstance(move, ir.Assignment):
                 return False
-            value = bare(move.value)
-            if isinstance(value, ir.Binary) and isinstance(bare(value.left), ir.Current):
+            value = strip_conversions(move.value)
+            if isinstance(value, ir.Binary) and isinstance(strip_conversions(value.left), ir.Current):
                 if value.op not in ("+", "-"):
                     return False
-                value = bare(value.right)
+                value = strip_conversions(value.right)
             values.append(value)
-        plain = [bare(v) for v in values]
+        plain = [strip_conversions(v) for v in values]
         return bool(moves) and all(
             isinstance(v, ir.Constant) and not isinstance(v.value, complex) and 0 <= v.value < _SMALL for v in plain
         )
@@ -330,8 +330,8 @@ class PythonWriter(ExpressionWriter):
         if t.of is None:
             raise self.stop("declares an array of size 0")
         inner = self._write_empty(t.of, sizes[1:])
-        size = self.settled(sizes[0]).node if sizes[0] is not None else number(t.length or 0)
-        return array(inner, [size], copied=t.of.kind == "a")
+        size = self.write_settled(sizes[0]).node if sizes[0] is not None else number(t.length or 0)
+        return write_array(inner, [size], copied=t.of.kind == "a")
 
     _STATEMENTS: ClassVar[dict[type[Node], Callable[..., Lines]]] = {
         ir.Assert: _write_assert,
@@ -357,8 +357,8 @@ def _are_statements(nodes: Sequence[Statement]) -> bool:
     return any(_are_statements(node.body) if isinstance(node, Block) else True for node in nodes)
 
 
-def _counts_down(change: Node) -> bool:
-    value = bare(change.value) if isinstance(change, ir.Assignment) else None
+def _is_counting_down(change: Node) -> bool:
+    value = strip_conversions(change.value) if isinstance(change, ir.Assignment) else None
     return isinstance(value, ir.Binary) and value.op == "-"
 
 
@@ -372,7 +372,7 @@ def _add_amount(e: Expr, amount: int) -> ast.expr:
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=ast.Constant(value=1)):
             if isinstance(op, ast.Sub) == (amount > 0):
                 return left
-    return operation("+" if amount > 0 else "-", e, 1)
+    return write_operation("+" if amount > 0 else "-", e, 1)
 
 
 def _negate(e: Expr) -> ast.expr:
@@ -380,4 +380,4 @@ def _negate(e: Expr) -> ast.expr:
     match e.node:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
             return inner
-    return negation(e)
+    return write_negation(e)

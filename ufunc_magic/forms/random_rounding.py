@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from ..ir import MATH_FUNCTIONS, float32
+from ..ir import MATH_FUNCTIONS, round_to_float
 
 #: Some seconds.
 OPERATIONS = 2_000_000
@@ -45,9 +45,10 @@ _draws = _Draws()
 _steps = _draws.steps
 
 
-def at_random(function: Callable[..., Any], *, operations: int = OPERATIONS) -> Callable[..., Any]:
-    """``function``, which runs with `random_names`, for Python's numbers; after so many operations in all it raises:
-    a loop that ends once two results are equal may never end here.
+def round_at_random(function: Callable[..., Any], *, operations: int = OPERATIONS) -> Callable[..., Any]:
+    """``function``, which runs with `make_random_names`, for Python's numbers.
+
+    After so many operations in all it raises: a loop that ends once two results are equal may never end here.
     """
     left, state = operations, 0
 
@@ -114,7 +115,7 @@ def _wrap_function(function: Callable[..., Any], ulp: int = 4) -> Callable[..., 
     return lambda *values: _round_result(function(*values), ulp=ulp, exact=False)
 
 
-def random_names(names: Mapping[str, Any]) -> dict[str, object]:
+def make_random_names(names: Mapping[str, Any]) -> dict[str, object]:
     """``names`` that a form's text runs with, their results off as those of C's may be."""
     real, other = vars(names["math"]), vars(names["cmath"])
     return {
@@ -132,7 +133,7 @@ def random_names(names: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _make_float(value: float) -> float:
-    near = float32(value)
+    near = round_to_float(value)
     if not math.isfinite(near) or float(value).is_integer():
         return _Real(near)
-    return _Real(float32(near + _steps(1) * _NARROW * math.ulp(near)))
+    return _Real(round_to_float(near + _steps(1) * _NARROW * math.ulp(near)))

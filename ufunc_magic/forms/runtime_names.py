@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..ir import MATH_FUNCTIONS, float32
-from .random_rounding import random_names
+from ..ir import MATH_FUNCTIONS, round_to_float
+from .random_rounding import make_random_names
 
 
 def _raise_never(name: str, function: Callable[..., Any], kind: type) -> Callable[..., Any]:
@@ -66,7 +66,7 @@ def _cmul(a: Any, b: Any) -> complex:
 
 
 def _complex64(z: complex) -> complex:
-    return complex(float32(z.real), float32(z.imag))
+    return complex(round_to_float(z.real), round_to_float(z.imag))
 
 
 def _find_corner(z: complex) -> complex:
@@ -145,11 +145,11 @@ _VERIFY: dict[str, object] = {
     **{f.__name__: f for f in (_fmin, _fmax, _fdim, _truncate, _hypot3)},
     **{f"_{f.__name__}": _round_whole(f) for f in (math.floor, math.ceil, math.trunc)},
     "_rint": _round_whole(round),
-    "_float32": float32,
+    "_float32": round_to_float,
 }
 
 
-def namespace(kind: Literal["timing", "verify", "random", "vector"]) -> dict[str, object]:
+def make_namespace(kind: Literal["timing", "verify", "random", "vector"]) -> dict[str, object]:
     """Fresh globals in which to execute a form's text.
 
     Parameters
@@ -161,7 +161,7 @@ def namespace(kind: Literal["timing", "verify", "random", "vector"]) -> dict[str
         for a function that is called ``at_random``.  "vector" for ``vector``: ``np``.
     """
     if kind == "random":
-        return random_names(_VERIFY)
+        return make_random_names(_VERIFY)
     names: dict[str, dict[str, object]]
     names = {"timing": {"math": math, "cmath": cmath}, "verify": {**_VERIFY}, "vector": {"np": np}}
     return names[kind]

@@ -159,11 +159,11 @@ def _make_node(part: Part) -> ast.expr:
         case ast.expr():
             return part
         case str():
-            return ast.Name(part) if part.isidentifier() else python(part)
+            return ast.Name(part) if part.isidentifier() else parse_template(part)
     return number(part)
 
 
-def operation(op: str, left: Part, right: Part) -> ast.expr:
+def write_operation(op: str, left: Part, right: Part) -> ast.expr:
     """``left op right``."""
     kind, operands = _find_operator(op), [_make_node(left), _make_node(right)]
     if isinstance(kind, ast.boolop):
@@ -181,11 +181,11 @@ def _find_operator(op: str) -> Any:
     return node.ops[0] if isinstance(node, ast.Compare) else node.op
 
 
-def negation(part: Part) -> ast.expr:
+def write_negation(part: Part) -> ast.expr:
     return ast.UnaryOp(ast.Not(), _make_node(part))
 
 
-def branches(cases: Sequence[tuple[ast.expr, Lines]], otherwise: Lines) -> Lines:
+def write_branches(cases: Sequence[tuple[ast.expr, Lines]], otherwise: Lines) -> Lines:
     """``if``, ``elif`` and ``else``."""
     for test, body in reversed(cases):
         otherwise = [ast.If(test, body, otherwise)]
@@ -197,13 +197,13 @@ def call(function: Part, *arguments: Part, **keywords: Part) -> ast.expr:
     return ast.Call(_make_node(function), [_make_node(a) for a in arguments], named)
 
 
-def tuple_of(parts: Iterable[Part]) -> ast.expr:
+def write_tuple(parts: Iterable[Part]) -> ast.expr:
     """The parts as a tuple; one alone as itself."""
     nodes = [_make_node(p) for p in parts]
     return nodes[0] if len(nodes) == 1 else ast.Tuple(nodes)
 
 
-def python(template: str, *parts: Part) -> ast.expr:
+def parse_template(template: str, *parts: Part) -> ast.expr:
     """The expression that ``template`` spells, its ``{0}``, ``{1}`` (or ``{}``) replaced by ``parts``."""
     return _fill_template(_parse_template(template, len(parts)), [_make_node(p) for p in parts])  # type: ignore[no-any-return]
 
@@ -212,9 +212,9 @@ def assign(target: Part, value: Part) -> ast.stmt:
     return ast.Assign([_make_node(target)], _make_node(value))
 
 
-def result(parts: Sequence[Part]) -> ast.stmt:
+def write_return(parts: Sequence[Part]) -> ast.stmt:
     """The ``return`` of these values."""
-    return ast.Return(tuple_of(parts)) if parts else ast.Return()
+    return ast.Return(write_tuple(parts)) if parts else ast.Return()
 
 
 def define(name: str, parameters: Sequence[str], body: Sequence[ast.stmt]) -> ast.FunctionDef:
@@ -234,21 +234,21 @@ def zero(t: CType) -> ast.expr:
         case "V":
             return ast.List([])
         case "a" if t.of is not None and t.length is not None:
-            return array(zero(t.of), [number(t.length)], copied=t.of.kind == "a")
+            return write_array(zero(t.of), [number(t.length)], copied=t.of.kind == "a")
     return number({"f": 0.0, "c": 0j, "b": False}.get(t.kind, 0))
 
 
-def array(element: ast.expr, sizes: Sequence[ast.expr], *, copied: bool = False) -> ast.expr:
+def write_array(element: ast.expr, sizes: Sequence[ast.expr], *, copied: bool = False) -> ast.expr:
     """Nested lists of ``element``, of the given lengths; ``copied``: each element a new one."""
     for size in reversed(sizes):
-        element = python("[{} for _ in range({})]" if copied else "[{}] * {}", element, size)
+        element = parse_template("[{} for _ in range({})]" if copied else "[{}] * {}", element, size)
         copied = True
     return element
 
 
-def length(name: str, depth: int) -> ast.expr:
+def write_length(name: str, depth: int) -> ast.expr:
     """``len(name[0]...)`` of nested lists."""
-    return python(f"len({name}{'[0]' * depth})")
+    return parse_template(f"len({name}{'[0]' * depth})")
 
 
 @functools.lru_cache(maxsize=512)
@@ -284,7 +284,7 @@ def walk(tree: ast.AST) -> Iterator[ast.AST]:
                 nodes += [item for item in value if isinstance(item, ast.AST)]
 
 
-def spelled(node: ast.expr) -> str:
+def spell_expression(node: ast.expr) -> str:
     """The text of an expression that mostly is a name, or a module's name."""
     match node:
         case ast.Name(id=name):
@@ -321,7 +321,7 @@ class _Readable(ast.NodeTransformer):
         return node
 
 
-def text_of_module(blocks: Iterable[str | Sequence[ast.stmt]]) -> str:
+def write_module(blocks: Iterable[str | Sequence[ast.stmt]]) -> str:
     """The text of blocks of statements, or of text, with two blank lines between them."""
     return (
         "\n\n\n".join(block.rstrip("\n") if isinstance(block, str) else _write_text(block) for block in blocks if block)

@@ -29,7 +29,7 @@ main(int(sys.argv[2]), sys.argv[3])
 _PACKAGE = Path(__file__).parent
 
 
-def available() -> bool:
+def is_available() -> bool:
     """Return whether this system can run trials, which need fork() and a Python interpreter."""
     return os.name == "posix" and bool(sys.executable) and hasattr(socket, "send_fds")
 
@@ -165,10 +165,10 @@ def build_watch_library() -> Path:
     if _watch is not None and _watch.exists():
         return _watch
     tool = compilers.find()
-    text = codegen.with_headers("watch.c")
-    flags = [*compilers.base_flags(tool), "-w"]
-    key = store.key(["watch", text, repr(tool.identity()), repr(flags)])
-    cache = store.default()
+    text = codegen.insert_headers("watch.c")
+    flags = [*compilers.list_base_flags(tool), "-w"]
+    key = store.make_key(["watch", text, repr(tool.identity()), repr(flags)])
+    cache = store.open_default()
     entry = cache.get(key)
     if entry is None:
         with cache.scratch() as folder:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..model import CellFunction, Diagnostic, ObjectCode, line_mark
+from ..model import CellFunction, Diagnostic, ObjectCode, mark_line
 from .trial_inputs import Case
 
 #: The message of glibc's assert(), with its line.
@@ -160,14 +160,14 @@ def refuse_function(what: str, code: CellFunction, object_code: ObjectCode, *, l
 def spell_refusal(refused: Diagnostic) -> str:
     """Spell a refusal for the error of a cell that binds nothing."""
     what = refused.message.partition(" is not bound: ")[2]
-    return f"{what} on line {line_mark(refused.line)} of {refused.file}:\n    {refused.text.strip()}"
+    return f"{what} on line {mark_line(refused.line)} of {refused.file}:\n    {refused.text.strip()}"
 
 
-def warning_text(faults: Sequence[tuple[Fault, Case]], *, sandbox: bool = False) -> str:
+def write_warning(faults: Sequence[tuple[Fault, Case]], *, sandbox: bool = False) -> str:
     """Write one note on all bad inputs of a function."""
     groups: dict[str, list[str]] = {}
     for fault, case in faults:
-        what = f"{fault.what} on line {line_mark(fault.line)}" if fault.line else fault.what
+        what = f"{fault.what} on line {mark_line(fault.line)}" if fault.line else fault.what
         groups.setdefault(what, []).append(case.call())
     shown = [(what, list(dict.fromkeys(calls))) for what, calls in list(groups.items())[:_MOST_NAMED]]
     text = " ".join(
@@ -231,12 +231,12 @@ def read_line_table(code: bytes, *, name: str) -> list[tuple[int, int, int]]:
         file = ELFFile(io.BytesIO(code))
         if not file.has_dwarf_info():
             return []
-        return [row for unit in file.get_dwarf_info().iter_CUs() for row in _rows(file, unit, name)]
+        return [row for unit in file.get_dwarf_info().iter_CUs() for row in _read_rows(file, unit, name)]
     except (ELFError, DWARFError, KeyError, ValueError):
         return []
 
 
-def _rows(file: Any, unit: Any, name: str) -> list[tuple[int, int, int]]:
+def _read_rows(file: Any, unit: Any, name: str) -> list[tuple[int, int, int]]:
     """Ranges of addresses that belong to the cell, with their lines."""
     program = file.get_dwarf_info().line_program_for_CU(unit)
     if program is None:

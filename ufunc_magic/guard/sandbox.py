@@ -85,7 +85,7 @@ class Sandbox:
         data = {}
         for loop in code.loops:
             call = _Call(index=loop.index, kind=id(CellCrashed))
-            call.call = _Remote(self._remote(code, loop.types, call))
+            call.call = _Remote(self._make_callback(code, loop.types, call))
             self._calls.append(call)
             data[loop.index] = ctypes.addressof(call)
         return dict.fromkeys(data, self.loop), data
@@ -136,7 +136,7 @@ class Sandbox:
             "shared": shared,
         }
         with self._lock:
-            server = self._ready(size)
+            server = self._prepare_server(size)
             there = [replace(place, address=place.address + server.address) for place in places]
             for operand, place in zip(operands, there, strict=True):
                 copy(operand, to=place)
@@ -150,7 +150,7 @@ class Sandbox:
                     copy(place, to=operand)
         return fault.decode(errors="replace"), stray, array_places
 
-    def _remote(self, code: FunctionCode, types: Sequence[int], call: _Call) -> Callable[..., int | None]:
+    def _make_callback(self, code: FunctionCode, types: Sequence[int], call: _Call) -> Callable[..., int | None]:
         """Make the callback of a loop.  It returns an exception as text: none can leave a callback."""
 
         def remote(index: int, args: Any, dimensions: Any, steps: Any) -> int | None:
@@ -182,7 +182,7 @@ class Sandbox:
             part = [operand.part(start, min(piece, count - start)) for operand in operands]
             if piece < count:
                 places, size, _ = lay_out(part)
-            server = self._ready(size)
+            server = self._prepare_server(size)
             there = [replace(place, address=place.address + server.address) for place in places]
             for operand, place in zip(part, there, strict=True):
                 if operand.read or overlap:
@@ -214,7 +214,7 @@ class Sandbox:
 
     # ---------------------------------------------------------------------------------- the server
 
-    def _ready(self, size: int) -> _Server:
+    def _prepare_server(self, size: int) -> _Server:
         server = self._server
         if server is not None and (server.owner != os.getpid() or len(server.memory) < size):
             self.end()
@@ -235,7 +235,7 @@ class Sandbox:
             last = max((loop.index for f in functions for loop in f.loops), default=-1)
             plain = max([*(index for index, _, _ in self.variables), *(f.index for f in functions)], default=-1)
             request = {"task": "serve", "loops": last + 1, "functions": plain + 1, "size": size}
-            with runtime.memory_file(self.object_code.code) as library:
+            with runtime.open_memory_file(self.object_code.code) as library:
                 answer = guard_process.ask(request, [library, descriptor, theirs.fileno()])
         os.close(descriptor)
         address = ctypes.addressof(ctypes.c_char.from_buffer(memory))

@@ -37,7 +37,7 @@ from .messages import (
     read_fault,
     refuse_function,
     spell_refusal,
-    warning_text,
+    write_warning,
 )
 from .sanitize import run_sanitized
 from .trial_inputs import Case, assume_indices, list_cases, split_case, suggest_cases
@@ -87,7 +87,7 @@ def begin() -> None:
         guard_process.get_helper(str(guard_process.build_watch_library()))
 
 
-def untried(options: Options) -> str:
+def write_untried_note(options: Options) -> str:
     """Return the note on code that is bound without a trial."""
     why = "this system cannot fork a process" if options.guard else "--no-guard"
     return f"{UNTRIED} ({why}): a crash may {'end the sandbox' if options.sandbox else 'end or corrupt Python'}."
@@ -132,7 +132,7 @@ def try_out(
         return cell, ""
     if object_code.module and not may_run_twice(object_code.source):
         note = f"{UNTRIED}: a trial would run the cell's own statements twice."
-        return cell.noted(note), ""
+        return cell.add_notes(note), ""
     subjects = [
         _Subject(code, data=tuple(data(code)) if data else ())
         for code in cell.report_data.functions
@@ -148,13 +148,13 @@ def try_out(
         trial.notes.append(f"the process that tries new code cannot work on this machine: {why}.")
         sanitize = False
     again = again and functools.cache(again)
-    refused = {s.function.name: _refused(s, object_code, again) for s in subjects if s.refusal}
-    cell = _with_notes(cell, trial)
+    refused = {s.function.name: _describe_refusal(s, object_code, again) for s in subjects if s.refusal}
+    cell = _add_notes(cell, trial)
     if sanitize and again is not None and len(refused) < len(subjects):
         cases = [case for s in subjects if not (s.refusal or s.untried) for case in list_cases(s.function)]
         cell, more = run_sanitized(cell, cases, again=again, ask=_send_cases)
         refused |= more
-    return _without(cell, refused), trial.printed
+    return _leave_out(cell, refused), trial.printed
 
 
 def _may_run(code: CellFunction, object_code: ObjectCode) -> bool:
@@ -227,7 +227,7 @@ class _Trial:
         """Run the cases of all functions, then more values for the functions that failed on ordinary ones."""
         doubtful = self.run_cases([case for s in self.subjects.values() for case in list_cases(s.function, s.data)])
         for subject, case, fault, left in doubtful:
-            if fault.writes and self.works_on_indices(subject):
+            if fault.writes and self.try_on_indices(subject):
                 continue
             if fault.kind == "endless":
                 if sum(s.lost for s in self.subjects.values()) > ENDLESS_IN_ALL:
@@ -273,7 +273,7 @@ class _Trial:
             waiting = [c for c in waiting if c.function is not case.function]
         return doubtful
 
-    def works_on_indices(self, subject: _Subject) -> bool:
+    def try_on_indices(self, subject: _Subject) -> bool:
         """Try a function that wrote out of bounds on indices: its text may hide what it does with its integers."""
         before, code = replace(subject), assume_indices(subject.function)
         if code is None:
@@ -394,14 +394,14 @@ def _send_cases(
         "cases": [case.message(seconds=limit) for case, limit in zip(cases, limits, strict=True)],
         "path": "",
     }
-    with runtime.memory_file(object_code.code) as library:
+    with runtime.open_memory_file(object_code.code) as library:
         if library < 0:  # a system without files in memory
-            key = store.key(["trial", object_code.code_digest])
-            request["path"] = str(store.default().publish(key, record=b"", code=object_code.code).library)
+            key = store.make_key(["trial", object_code.code_digest])
+            request["path"] = str(store.open_default().publish(key, record=b"", code=object_code.code).library)
         return (process or guard_process).ask(request, [library] if library >= 0 else [])
 
 
-def _refused(subject: _Subject, object_code: ObjectCode, again: Again | None) -> Diagnostic:
+def _describe_refusal(subject: _Subject, object_code: ObjectCode, again: Again | None) -> Diagnostic:
     """Describe why a function is not bound.  A build with debug information gives the line of the fault."""
     assert subject.refusal
     fault, case = subject.refusal
@@ -419,7 +419,7 @@ def _refused(subject: _Subject, object_code: ObjectCode, again: Again | None) ->
     return refuse_function("; ".join([f"{case.call()} {fault.what}", *notes]), case.function, object_code, line=line)
 
 
-def _without(cell: CompiledCell, refused: Mapping[str, Diagnostic]) -> CompiledCell:
+def _leave_out(cell: CompiledCell, refused: Mapping[str, Diagnostic]) -> CompiledCell:
     """Return the cell without the refused functions.
 
     Raises
@@ -438,7 +438,7 @@ def _without(cell: CompiledCell, refused: Mapping[str, Diagnostic]) -> CompiledC
     return replace(cell, object_code=replace(cell.object_code, functions=codes), report_data=report_data)
 
 
-def _with_notes(cell: CompiledCell, trial: _Trial) -> CompiledCell:
+def _add_notes(cell: CompiledCell, trial: _Trial) -> CompiledCell:
     """Return the cell with its faults as notes.  Functions with bad inputs become cautious."""
     functions = []
     sandbox = bool(cell.object_code.options.get("sandbox"))
@@ -447,10 +447,10 @@ def _with_notes(cell: CompiledCell, trial: _Trial) -> CompiledCell:
         if subject and subject.function.uses != code.uses:
             code = replace(code, uses=subject.function.uses)
         if subject and subject.faults:
-            notes = (*code.notes, warning_text(subject.faults, sandbox=sandbox))
+            notes = (*code.notes, write_warning(subject.faults, sandbox=sandbox))
             code = replace(code, notes=notes, cautious=True)
         if subject and not subject.usual:
-            code = _timed_where_it_works(code, subject)
+            code = _choose_timed_values(code, subject)
         if subject and subject.untried:
             why = f"not tried out, nor timed: {subject.untried}."
             code = replace(code, notes=(*code.notes, why), cautious=True, timed=())
@@ -461,10 +461,10 @@ def _with_notes(cell: CompiledCell, trial: _Trial) -> CompiledCell:
     late = [name for name, s in trial.subjects.items() if not (s.worked or s.faults or s.refusal or s.untried)]
     if late:
         more.append(f"{UNTRIED}, because the trial's time was up: {', '.join(late[:5])}, ...")
-    return replace(cell, report_data=replace(cell.report_data, functions=tuple(functions))).noted(*more)
+    return replace(cell, report_data=replace(cell.report_data, functions=tuple(functions))).add_notes(*more)
 
 
-def _timed_where_it_works(code: CellFunction, subject: _Subject) -> CellFunction:
+def _choose_timed_values(code: CellFunction, subject: _Subject) -> CellFunction:
     """Have a function that fails on ordinary values timed on values where it works."""
     rows = tuple(row for case in subject.worked if case.kind == "ordinary" for row in case.rows)
     if not (code.core or code.records or not rows or any(isinstance(value, complex) for row in rows for value in row)):

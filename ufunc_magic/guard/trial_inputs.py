@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import runtime
-from ..model import TYPES, CellFunction, LoopCode, OperandUse, core_size
+from ..model import TYPES, CellFunction, LoopCode, OperandUse, compute_core_size
 
 #: Ordinary values must work; edge values may have no answer; huge ones may take for ever; "empty" has no core.
 Kind = Literal["ordinary", "edge", "huge", "empty"]
@@ -80,7 +80,7 @@ class Series:
     def values(self, items: int, sizes: dict[str, int]) -> NDArray[Any]:
         """The elements of an array of so many, by core dimensions."""
         if not self.use.below:
-            return _rising(self.first, self.last, items)
+            return _make_rising(self.first, self.last, items)
         count = np.arange(items)
         span = max(self.use.stop(sizes) - self.use.low, 1)
         if self.use.rising:
@@ -89,7 +89,7 @@ class Series:
 
 
 @functools.lru_cache(256)
-def _rising(first: Any, last: Any, items: int) -> NDArray[Any]:
+def _make_rising(first: Any, last: Any, items: int) -> NDArray[Any]:
     if isinstance(first, int):
         return first + np.arange(items) % 100
     return np.linspace(first, last, items).round(6)
@@ -151,12 +151,12 @@ class Case:
         nin = self.function.nin
         operands, steps, core_steps = [], [], []
         count = len(self.rows) if not self.function.core else 1
-        dtypes = runtime.operand_dtypes(self.function.function_code, self.function.loops.index(self.loop))
+        dtypes = runtime.find_operand_dtypes(self.function.function_code, self.function.loops.index(self.loop))
         for k, kind in enumerate(dtypes):
             shape = tuple(_size(d, sizes) for d in cores[k])
             items = math.prod(shape)
             if k < nin:
-                data = _filled([self.value(row[k], items) for row in self.rows], kind)
+                data = _pack_values([self.value(row[k], items) for row in self.rows], kind)
             else:
                 data = _BEFORE * (kind.itemsize * items * count)
             operands.append((data, self.at_end))
@@ -193,17 +193,17 @@ class Case:
         """Spell the call as a user would type it: ``f(1, 0)``, ``f(a, b) with n=2, a=[0.1, 0.9], b filled with 1``."""
         function, sizes = self.function, dict(self.sizes)
         if not function.core:
-            return f"{function.name}({', '.join(_typed(v) for v in self.rows[row])})"
+            return f"{function.name}({', '.join(_type_value(v) for v in self.rows[row])})"
         arguments, arrays, filled = [], [], dict[str, list[str]]()
         for name, core, value in zip(function.parameters, function.cores, self.rows[0], strict=False):
             items = math.prod(_size(d, sizes) for d in core)
             elements = value.values(items, sizes).tolist() if isinstance(value, Series | Elements) else []
-            shown = [_typed(v) for v in elements[:_MOST_SHOWN]]
-            arguments.append(name if core else shown[0] if shown else _typed(value))
+            shown = [_type_value(v) for v in elements[:_MOST_SHOWN]]
+            arguments.append(name if core else shown[0] if shown else _type_value(value))
             if core and shown:
                 arrays.append(f"{name}=[{', '.join([*shown, *['...'] * (items > _MOST_SHOWN)])}]")
             elif core:
-                filled.setdefault(_typed(value), []).append(name)
+                filled.setdefault(_type_value(value), []).append(name)
         everything = not arrays and len(filled) == 1
         arrays += [f"{'arrays' if everything else ' and '.join(names)} filled with {v}" for v, names in filled.items()]
         words = [f"{name}={size}" for name, size in self.sizes if not name.isdecimal()]
@@ -214,9 +214,9 @@ class Case:
 def list_cases(code: CellFunction, data: Sequence[NDArray[Any]] = ()) -> Iterator[Case]:
     """Yield every case of every loop of a ufunc; with ``data`` it must work on these, and on other values if it can."""
     for loop in code.loops:
-        own = list(_data_cases(code, loop, data)) if data else []
+        own = list(_yield_data_cases(code, loop, data)) if data else []
         yield from own
-        for case in _generalized(code, loop) if code.core else _elementwise(code, loop):
+        for case in _yield_generalized(code, loop) if code.core else _yield_elementwise(code, loop):
             yield replace(case, kind="edge") if own and case.kind == "ordinary" else case
 
 
@@ -225,9 +225,9 @@ def assume_indices(code: CellFunction) -> CellFunction | None:
     sizes = tuple(dict.fromkeys(d for core in code.cores for d in core))
     free = [
         kind in "iu" and bool(core) and not use.below
-        for kind, core, use in zip(_kinds(code, code.loops[0]), code.cores, _uses(code), strict=False)
+        for kind, core, use in zip(_list_kinds(code, code.loops[0]), code.cores, _find_uses(code), strict=False)
     ]
-    uses = tuple(u._replace(below=sizes) if f else u for f, u in zip(free, _uses(code), strict=True))
+    uses = tuple(u._replace(below=sizes) if f else u for f, u in zip(free, _find_uses(code), strict=True))
     return replace(code, uses=uses) if any(free) else None
 
 
@@ -242,16 +242,16 @@ def suggest_cases(case: Case, text: str) -> list[Case]:
     ``text`` is the cell's, for functions that contain no number.
     """
     first, code = split_case(case)[0], case.function
-    rows = list(_palette_rows(code, case.loop, text)) or [first.rows[0]]
+    rows = list(_yield_palette_rows(code, case.loop, text)) or [first.rows[0]]
     cases = [first]
     if code.core:
-        uses = _uses(code)
+        uses = _find_uses(code)
         indexed = [
             tuple(Series(use=u, turn=n) if u.below else v for u, v in zip(uses, row, strict=True))
             for n, row in enumerate(rows)
         ]
-        rows = [*_array_rows(_kinds(code, case.loop), code.cores, uses), *indexed][:_MOST_SUGGESTED]
-        cases += [replace(first, sizes=sizes, rows=(rows[0],)) for sizes in _palette_sizes(code)]
+        rows = [*_make_array_rows(_list_kinds(code, case.loop), code.cores, uses), *indexed][:_MOST_SUGGESTED]
+        cases += [replace(first, sizes=sizes, rows=(rows[0],)) for sizes in _yield_palette_sizes(code)]
     cases += [replace(first, rows=(row,)) for row in rows]
     return list({repr((c.rows, c.sizes)): c for c in cases}.values())
 
@@ -259,38 +259,38 @@ def suggest_cases(case: Case, text: str) -> list[Case]:
 # ----------------------------------------------------------------------------------------------- the calls
 
 
-def _elementwise(code: CellFunction, loop: LoopCode) -> Iterator[Case]:
-    kinds = _kinds(code, loop)
+def _yield_elementwise(code: CellFunction, loop: LoopCode) -> Iterator[Case]:
+    kinds = _list_kinds(code, loop)
     if not kinds:
         yield Case(code, loop, "ordinary", ((),) * 3)
         return
-    ordinary = tuple(_in_range(row, code.uses) for row in _ordinary_rows(kinds))
-    huge = _rows([_huge(n) for n in _numbers(code, loop)], ordinary[1])
-    edges = _rows([_edges(k) for k in kinds], ordinary[1])
+    ordinary = tuple(_keep_in_range(row, code.uses) for row in _make_ordinary_rows(kinds))
+    huge = _make_rows([_list_huge(n) for n in _list_numbers(code, loop)], ordinary[1])
+    edges = _make_rows([_list_edges(k) for k in kinds], ordinary[1])
     if not code.cautious:
         yield Case(code, loop, "ordinary", ordinary)
         yield Case(code, loop, "ordinary", ordinary[:1], at_end=False)
         yield Case(code, loop, "edge", (*edges, *huge)[:_MOST_ROWS])
         return
     # A function that may loop runs one element at a time: the endless one is known then.
-    usual, others = _counting_rows(kinds, ordinary)
-    usual = tuple(dict.fromkeys(_in_range(row, code.uses) for row in usual))
+    usual, others = _make_counting_rows(kinds, ordinary)
+    usual = tuple(dict.fromkeys(_keep_in_range(row, code.uses) for row in usual))
     for row in usual:
         yield Case(code, loop, "ordinary", (row,))
     yield Case(code, loop, "ordinary", usual[:1], at_end=False)
     for row in (*edges, *others, *(row for row in ordinary if row not in usual))[:_MOST_ROWS]:
         yield Case(code, loop, "edge", (row,))
-    for row in huge[: len(_huge(_numbers(code, loop)[0]))]:
+    for row in huge[: len(_list_huge(_list_numbers(code, loop)[0]))]:
         yield Case(code, loop, "huge", (row,))
 
 
-def _generalized(code: CellFunction, loop: LoopCode) -> Iterator[Case]:
-    kinds = _kinds(code, loop)
+def _yield_generalized(code: CellFunction, loop: LoopCode) -> Iterator[Case]:
+    kinds = _list_kinds(code, loop)
     cores = code.cores
     names = [d for d in dict.fromkeys(d for core in cores for d in core) if d.isidentifier()]
     usual = tuple((name, 5 + n) for n, name in enumerate(names))
-    rows = _ordinary_rows(kinds)
-    arrays = _array_rows(kinds, cores, _uses(code))
+    rows = _make_ordinary_rows(kinds)
+    arrays = _make_array_rows(kinds, cores, _find_uses(code))
     for n, row in enumerate(arrays):
         yield Case(code, loop, "ordinary", (row,), usual, at_end=n != 1)
     ordinary = arrays[0]
@@ -300,18 +300,18 @@ def _generalized(code: CellFunction, loop: LoopCode) -> Iterator[Case]:
         yield Case(code, loop, "empty", (ordinary,), tuple((name, 0) for name in names))
     # A value fills an array; scalar operands deserve more rows.
     scalar = any(not core for core in cores[: code.nin])
-    edges = _rows([_edges(k) for k in kinds], ordinary)[: 24 if scalar else 4]
+    edges = _make_rows([_list_edges(k) for k in kinds], ordinary)[: 24 if scalar else 4]
     edges = (*edges, *rows[1 : 4 if scalar else 1])
-    huge = _rows([_huge(n) for n in _numbers(code, loop)], ordinary)[: 12 if scalar else 2]
-    for row in _fitted(edges, ordinary, code.uses, unordered=1, outside=2):
+    huge = _make_rows([_list_huge(n) for n in _list_numbers(code, loop)], ordinary)[: 12 if scalar else 2]
+    for row in _fit_rows(edges, ordinary, code.uses, unordered=1, outside=2):
         yield Case(code, loop, "edge", (row,), usual)
-    for row in _fitted(huge, ordinary, code.uses, unordered=0, outside=1):
+    for row in _fit_rows(huge, ordinary, code.uses, unordered=0, outside=1):
         yield Case(code, loop, "huge", (row,), usual)
 
 
-def _data_cases(code: CellFunction, loop: LoopCode, data: Sequence[NDArray[Any]]) -> Iterator[Case]:
+def _yield_data_cases(code: CellFunction, loop: LoopCode, data: Sequence[NDArray[Any]]) -> Iterator[Case]:
     """Yield the first, the middle and the last element of the user's arrays, for a loop of their types."""
-    dtypes = runtime.operand_dtypes(code.function_code, code.loops.index(loop))
+    dtypes = runtime.find_operand_dtypes(code.function_code, code.loops.index(loop))
     if not all(np.can_cast(array.dtype, kind, "same_kind") for array, kind in zip(data, dtypes, strict=False)):
         return
     rows = sorted({0, len(data[0]) // 2, len(data[0]) - 1})
@@ -331,11 +331,11 @@ def _data_cases(code: CellFunction, loop: LoopCode, data: Sequence[NDArray[Any]]
         yield Case(code, loop, "ordinary", (tuple(values),), sizes)
 
 
-def _uses(code: CellFunction) -> tuple[OperandUse, ...]:
+def _find_uses(code: CellFunction) -> tuple[OperandUse, ...]:
     return code.uses or (_NO_USE,) * code.nin
 
 
-def _fitted(
+def _fit_rows(
     rows: Sequence[Row], ordinary: Row, uses: Sequence[OperandUse], *, unordered: int, outside: int
 ) -> list[Row]:
     """Rows with ordinary indices and rising arrays, but for the first ones, which show what else the function takes."""
@@ -348,23 +348,27 @@ def _fitted(
     return list({repr(row): row for row in fitted}.values())
 
 
-def _in_range(row: Row, uses: Sequence[OperandUse]) -> Row:
+def _keep_in_range(row: Row, uses: Sequence[OperandUse]) -> Row:
     """The row with indices of tables inside of these."""
     if not uses:
         return row
     return tuple(min(max(v, u.low), u.stop({}) - 1) if u.below else v for v, u in zip(row, uses, strict=True))
 
 
-def _array_rows(kinds: Sequence[str], cores: Sequence[Sequence[str]], uses: Sequence[OperandUse]) -> tuple[Row, ...]:
+def _make_array_rows(
+    kinds: Sequence[str], cores: Sequence[Sequence[str]], uses: Sequence[OperandUse]
+) -> tuple[Row, ...]:
     """Three ordinary rows of a generalized loop: numbers in (0, 1), larger ones, equal ones.
 
     Arrays rise, as what is searched must; indices are those of the arrays that they are used for, in other orders.
     """
-    rows = _ordinary_rows(kinds)
-    return tuple(tuple(_array_value(n, k, rows[n][k], kinds, cores, uses) for k in range(len(kinds))) for n in range(3))
+    rows = _make_ordinary_rows(kinds)
+    return tuple(
+        tuple(_make_array_value(n, k, rows[n][k], kinds, cores, uses) for k in range(len(kinds))) for n in range(3)
+    )
 
 
-def _array_value(
+def _make_array_value(
     n: int, k: int, value: Any, kinds: Sequence[str], cores: Sequence[Sequence[str]], uses: Sequence[OperandUse]
 ) -> Any:
     """The value of input ``k`` in row ``n``; ``value`` is that of an element-wise loop."""
@@ -372,28 +376,28 @@ def _array_value(
     if use.below:
         return Series(use=use, turn=n)
     if use.within >= 0 and not uses[use.within].below:
-        low, high = _ends(n, use.within, kinds[use.within])
+        low, high = _choose_ends(n, use.within, kinds[use.within])
         return int(low) + 1 if kind in "iu" else Series((3 * low + high) / 4, (low + 3 * high) / 4)
     if not cores[k]:  # it counts or chooses: it must work for 1
         return 1 if kind in "iu" else value
     if kind == "b" or (n == 2 and not use.rising):
         return value
-    return Series(*_ends(n, k, kind))
+    return Series(*_choose_ends(n, k, kind))
 
 
-def _ends(n: int, k: int, kind: str) -> tuple[float, float]:
+def _choose_ends(n: int, k: int, kind: str) -> tuple[float, float]:
     """The first and the last element of input ``k`` in row ``n``, if it rises."""
     if kind in "iu":
         return 1 + n + k, 5 + n + k
     return (0.1, 0.9 - 0.05 * (k % 8)) if n == 0 else (float(n + k), n + k + 2.0)
 
 
-def _ordinary_rows(kinds: Sequence[str]) -> tuple[Row, ...]:
+def _make_ordinary_rows(kinds: Sequence[str]) -> tuple[Row, ...]:
     values = [ORDINARY[kind][:5] for kind in kinds]
     return tuple(tuple(v[(n + 2 * k) % len(v)] for k, v in enumerate(values)) for n in range(8))
 
 
-def _counting_rows(kinds: Sequence[str], ordinary: Sequence[Row]) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
+def _make_counting_rows(kinds: Sequence[str], ordinary: Sequence[Row]) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
     """Rows for a function whose integers may count or choose: those that must work, and others.
 
     A lone integer is 1.  Several are small, distinct and falling: to count to a power of 1, or in base 1, never ends,
@@ -413,7 +417,7 @@ def _counting_rows(kinds: Sequence[str], ordinary: Sequence[Row]) -> tuple[tuple
     return usual, (row(0, falling[::-1]), *ones[:1])
 
 
-def _rows(special: Sequence[Sequence[Any]], usual: Row) -> tuple[Row, ...]:
+def _make_rows(special: Sequence[Sequence[Any]], usual: Row) -> tuple[Row, ...]:
     """Put each special value into all inputs, then into one at a time."""
     rows = [tuple(v[min(n, len(v) - 1)] for v in special) for n in range(max(map(len, special), default=0))]
     if len(special) > 1:
@@ -422,21 +426,21 @@ def _rows(special: Sequence[Sequence[Any]], usual: Row) -> tuple[Row, ...]:
     return tuple({repr(row): row for row in rows}.values())
 
 
-def _palette_rows(code: CellFunction, loop: LoopCode, text: str) -> Iterator[Row]:
+def _yield_palette_rows(code: CellFunction, loop: LoopCode, text: str) -> Iterator[Row]:
     """Yield rows of suggested and common values: rising, falling, equal in all inputs."""
-    kinds = _kinds(code, loop)
+    kinds = _list_kinds(code, loop)
     names = (*code.parameters, *[""] * len(kinds))
     columns = []
-    for name, kind, number in zip(names, kinds, _numbers(code, loop), strict=False):
+    for name, kind, number in zip(names, kinds, _list_numbers(code, loop), strict=False):
         own = suggest_values(code.source, name, kind) or suggest_values(text, name, kind)
-        own = [value for value in own if _fits(value, number)]
+        own = [value for value in own if _is_held(value, number)]
         columns.append(tuple(dict.fromkeys((*own[:_MOST_SUGGESTED], *ORDINARY[kind]))))
     for n in range(max(map(len, columns), default=0)):
         for shift in (1, -1, 0) if len(columns) > 1 else (0,):
             yield tuple(column[(n + shift * k) % len(column)] for k, column in enumerate(columns))
 
 
-def _palette_sizes(code: CellFunction) -> Iterator[tuple[tuple[str, int], ...]]:
+def _yield_palette_sizes(code: CellFunction) -> Iterator[tuple[tuple[str, int], ...]]:
     """Yield core dimensions: numbers that the text compares them with, powers of two, small ones, falling ones."""
     names = [d for d in dict.fromkeys(d for core in code.cores for d in core) if d.isidentifier()]
     own = [[int(n) for n in suggest_values(code.source, name, "u")[:6] if 0 < n <= 64] for name in names]
@@ -450,30 +454,30 @@ def _palette_sizes(code: CellFunction) -> Iterator[tuple[tuple[str, int], ...]]:
 # ---------------------------------------------------------------------------------------------- the values
 
 
-def _numbers(code: CellFunction, loop: LoopCode) -> list[int]:
+def _list_numbers(code: CellFunction, loop: LoopCode) -> list[int]:
     """NumPy type numbers of a loop's inputs.
 
     One value fills all numbers of a structure, so the narrowest of them decides.
     """
-    dtypes = runtime.operand_dtypes(code.function_code, code.loops.index(loop))[: code.nin]
-    return [min((one.num for one in _leaves(dtype)), key=lambda n: (TYPES[n].rank, n)) for dtype in dtypes]
+    dtypes = runtime.find_operand_dtypes(code.function_code, code.loops.index(loop))[: code.nin]
+    return [min((one.num for one in _yield_leaves(dtype)), key=lambda n: (TYPES[n].rank, n)) for dtype in dtypes]
 
 
-def _kinds(code: CellFunction, loop: LoopCode) -> list[str]:
-    return [TYPES[number].kind for number in _numbers(code, loop)]
+def _list_kinds(code: CellFunction, loop: LoopCode) -> list[str]:
+    return [TYPES[number].kind for number in _list_numbers(code, loop)]
 
 
-def _leaves(dtype: np.dtype[Any]) -> Iterator[np.dtype[Any]]:
+def _yield_leaves(dtype: np.dtype[Any]) -> Iterator[np.dtype[Any]]:
     if dtype.subdtype:
-        yield from _leaves(dtype.subdtype[0])
+        yield from _yield_leaves(dtype.subdtype[0])
     elif dtype.names:
         for name in dtype.names:
-            yield from _leaves(dtype[name])
+            yield from _yield_leaves(dtype[name])
     else:
         yield dtype
 
 
-def _edges(kind: str) -> tuple[Any, ...]:
+def _list_edges(kind: str) -> tuple[Any, ...]:
     match kind:
         case "b":
             return (False, True)
@@ -486,7 +490,7 @@ def _edges(kind: str) -> tuple[Any, ...]:
     return (0.0, -1.0, math.nan, -0.0)
 
 
-def _huge(number: int) -> tuple[Any, ...]:
+def _list_huge(number: int) -> tuple[Any, ...]:
     """The largest and the smallest value of a type, and infinities."""
     kind = TYPES[number].kind
     if kind == "b":
@@ -500,7 +504,7 @@ def _huge(number: int) -> tuple[Any, ...]:
     return (math.inf, -math.inf, largest.max, largest.min, largest.tiny)
 
 
-def _fits(value: float, number: int) -> bool:
+def _is_held(value: float, number: int) -> bool:
     """Whether a type holds a value of the text."""
     if TYPES[number].kind not in "iu":
         return True
@@ -509,10 +513,10 @@ def _fits(value: float, number: int) -> bool:
 
 
 def _size(dimension: str, sizes: dict[str, int]) -> int:
-    return max(core_size(dimension, sizes), 0)
+    return max(compute_core_size(dimension, sizes), 0)
 
 
-def _filled(values: Sequence[Any], kind: np.dtype[Any]) -> bytes:
+def _pack_values(values: Sequence[Any], kind: np.dtype[Any]) -> bytes:
     """Numbers or arrays of them, as they lie in memory."""
     if kind.names:
         numbers = np.ravel(np.array(values))
@@ -536,7 +540,7 @@ def _fill(records: NDArray[Any], values: NDArray[Any]) -> None:
             field[...] = values.reshape(-1, *(1,) * (field.ndim - 1)).astype(field.dtype)
 
 
-def _typed(value: Any) -> str:
+def _type_value(value: Any) -> str:
     if isinstance(value, np.floating):
         return repr(float(value)) if value.dtype.itemsize <= 8 else str(value)
     return repr(value)

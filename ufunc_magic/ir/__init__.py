@@ -18,25 +18,29 @@ write, and its text.  A function with one is compiled as ever.  A reader that ne
 
 from __future__ import annotations
 
-from .constants import evaluate as evaluate, header_constant as header_constant, integer as integer
+from .constants import (
+    evaluate as evaluate,
+    evaluate_integer as evaluate_integer,
+    find_header_constant as find_header_constant,
+)
 from .effects import Effects as Effects, PointerEffect as PointerEffect, find_effects as find_effects
 from .index_bounds import find_index_bounds as find_index_bounds
-from .loop_places import find_loops as find_loops, loop_lines as loop_lines, repeats as repeats
+from .loop_places import find_loop_lines as find_loop_lines, find_loops as find_loops, repeats as repeats
 from .math_functions import (
     CONSTANTS as CONSTANTS,
     LIMITS as LIMITS,
     MATH_FUNCTIONS as MATH_FUNCTIONS,
     MathFunction as MathFunction,
-    argument_count as argument_count,
-    c_name as c_name,
-    c_names as c_names,
-    complex_vectors as complex_vectors,
-    generic_functions as generic_functions,
+    count_arguments as count_arguments,
+    find_math_function as find_math_function,
     is_declared_by as is_declared_by,
     is_float_function as is_float_function,
     is_pure as is_pure,
-    math_function as math_function,
-    vector_functions as vector_functions,
+    list_c_names as list_c_names,
+    list_complex_vectors as list_complex_vectors,
+    list_generic_functions as list_generic_functions,
+    list_vector_functions as list_vector_functions,
+    spell_c_name as spell_c_name,
 )
 from .memory_roots import ALLOCATE as ALLOCATE, place_roots as place_roots
 from .nodes import (
@@ -89,9 +93,9 @@ from .nodes import (
     Unary as Unary,
     Unpack as Unpack,
     While as While,
-    bare as bare,
-    children as children,
-    truth as truth,
+    is_truth as is_truth,
+    list_children as list_children,
+    strip_conversions as strip_conversions,
     walk as walk,
 )
 from .types import (
@@ -108,15 +112,15 @@ from .types import (
     UINT as UINT,
     VOID as VOID,
     CType as CType,
-    array_of as array_of,
-    float32 as float32,
-    float_value as float_value,
+    convert_usually as convert_usually,
+    find_named_type as find_named_type,
+    find_result_range as find_result_range,
     from_number as from_number,
-    integer_value as integer_value,
-    named_type as named_type,
-    promoted as promoted,
-    result_range as result_range,
+    make_array_type as make_array_type,
+    promote as promote,
+    read_float as read_float,
+    read_integer as read_integer,
+    round_to_float as round_to_float,
     type_fault as type_fault,
-    usual as usual,
 )
 from .value_uses import find_value_uses as find_value_uses

@@ -18,7 +18,7 @@ from .nodes import (
     Name,
     Unary,
 )
-from .types import DOUBLE, FLOAT, CType, float32
+from .types import DOUBLE, FLOAT, CType, round_to_float
 
 Number = int | float | complex
 
@@ -55,11 +55,11 @@ def evaluate(e: Expression, *, depth: int = 0) -> Number | None:
             return None if a is None else convert(a, t)
         case Unary(op=op, operand=operand, type=t):
             a = evaluate(operand, depth=depth)
-            return None if a is None else _unary(op, a, t)
+            return None if a is None else _evaluate_unary(op, a, t)
         case Binary(op=op, left=left, right=right, type=t):
             a = evaluate(left, depth=depth)
             b = evaluate(right, depth=depth) if a is not None else None
-            return None if a is None or b is None else _binary(op, a, b, t)
+            return None if a is None or b is None else _evaluate_binary(op, a, b, t)
         case Logical(op=op, left=left, right=right):
             a = evaluate(left, depth=depth)
             if a is None or bool(a) is (op == "||"):
@@ -74,7 +74,7 @@ def evaluate(e: Expression, *, depth: int = 0) -> Number | None:
     return None
 
 
-def integer(e: Expression) -> int | None:
+def evaluate_integer(e: Expression) -> int | None:
     """The value of an integer constant expression, or None."""
     value = evaluate(e)
     return value if isinstance(value, int) else None
@@ -91,11 +91,11 @@ def convert(value: Number, t: CType) -> Number | None:
                 if not math.isfinite(value) or not t.low <= math.trunc(value) <= t.high:
                     return None
                 return math.trunc(value)
-            return wrapped(value, t)
+            return wrap_integer(value, t)
         case "f":
             value = value.real if isinstance(value, complex) else value
             if t.bits == 32:
-                return float32(value)
+                return round_to_float(value)
             try:
                 return float(value)
             except OverflowError:  # of an integer of 128 bits there is none
@@ -105,21 +105,21 @@ def convert(value: Number, t: CType) -> Number | None:
     return None
 
 
-def wrapped(value: int, t: CType) -> int:
+def wrap_integer(value: int, t: CType) -> int:
     """An integer modulo the size of an integer type."""
     value &= (1 << t.bits) - 1
     return value - (1 << t.bits) if value > t.high else value
 
 
-def _unary(op: str, value: Number, t: CType) -> Number | None:
+def _evaluate_unary(op: str, value: Number, t: CType) -> Number | None:
     if op == "!":
         return int(not value)
     if op == "-":
         return convert(-value, t)
-    return wrapped(~value, t) if isinstance(value, int) else None
+    return wrap_integer(~value, t) if isinstance(value, int) else None
 
 
-def _binary(op: str, a: Number, b: Number, t: CType) -> Number | None:
+def _evaluate_binary(op: str, a: Number, b: Number, t: CType) -> Number | None:
     if op in _COMPARISONS:
         if isinstance(a, complex) or isinstance(b, complex):
             return {"==": int(a == b), "!=": int(a != b)}.get(op)
@@ -130,22 +130,22 @@ def _binary(op: str, a: Number, b: Number, t: CType) -> Number | None:
         except OverflowError:
             return None
     if isinstance(a, int) and isinstance(b, int):
-        return _of_integers(op, a, b, t)
+        return _evaluate_integers(op, a, b, t)
     if op == "/" and b:
         return convert(a / b, t)
     return None
 
 
-def _of_integers(op: str, a: int, b: int, t: CType) -> int | None:
+def _evaluate_integers(op: str, a: int, b: int, t: CType) -> int | None:
     if op in _INTEGER:
-        return wrapped(_INTEGER[op](a, b), t)
+        return wrap_integer(_INTEGER[op](a, b), t)
     if op in ("<<", ">>"):
         if not 0 <= b < t.bits:
             return None
-        return wrapped(a << b if op == "<<" else a >> b, t)
+        return wrap_integer(a << b if op == "<<" else a >> b, t)
     if op in ("/", "%") and b:
         quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)  # C rounds to zero
-        return wrapped(quotient if op == "/" else a - b * quotient, t)
+        return wrap_integer(quotient if op == "/" else a - b * quotient, t)
     return None
 
 
@@ -153,7 +153,7 @@ def _of_integers(op: str, a: int, b: int, t: CType) -> int | None:
 _FLOATS = frozenset("INFINITY HUGE_VALF NAN FLT_EPSILON FLT_MAX FLT_MIN".split())
 
 
-def header_constant(name: str) -> Constant | None:
+def find_header_constant(name: str) -> Constant | None:
     """A constant of <math.h>, <float.h>, <limits.h>, <stdint.h> or <complex.h>."""
     if name in LIMITS:
         value, t = LIMITS[name]
@@ -166,12 +166,12 @@ def header_constant(name: str) -> Constant | None:
     return Constant(type=FLOAT if name in _FLOATS else DOUBLE, value=_CONSTANT_VALUES[name], spelling=name)
 
 
-def _python_value(text: str) -> float:
+def _evaluate_text(text: str) -> float:
     """The value of one of the table's texts: a number, a name of `math`, a quotient of both."""
     dividend, _, divisor = text.partition("/")
     word = dividend.removeprefix("math.")
     value = float(getattr(math, word)) if dividend.startswith("math.") else float(dividend)
-    return value / _python_value(divisor) if divisor else value
+    return value / _evaluate_text(divisor) if divisor else value
 
 
-_CONSTANT_VALUES = {name: _python_value(text) for name, text in CONSTANTS.items()}
+_CONSTANT_VALUES = {name: _evaluate_text(text) for name, text in CONSTANTS.items()}

@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from .math_functions import is_pure, math_function
-from .memory_roots import Root, is_plain, is_view, only_calculates, only_looks, place_roots, pointee_roots
+from .math_functions import find_math_function, is_pure
+from .memory_roots import Root, find_pointee_roots, is_calculating, is_looking, is_plain, is_view, place_roots
 from .nodes import (
     AddressOf,
     Assert,
@@ -52,7 +52,7 @@ from .nodes import (
     Unary,
     Unpack,
     While,
-    children,
+    list_children,
 )
 from .types import CType
 
@@ -118,15 +118,15 @@ def find_effects(
         Names of types, a call of which is a cast.
     """
     bodies = [_scan(function) for function in functions]
-    reaches = _reached(functions, bodies)
+    reaches = _find_reached(functions, bodies)
     truncations: dict[str, Truncation] = {}
     for function, body in zip(functions, bodies, strict=True):
         # Of the words, the longest says most.
         truncations[function.name] = max(truncations.get(function.name, ""), body.truncates, key=len)
-    pointers = _followed(functions, bodies, pure)
-    clean = _without_impure(functions, bodies, [body.impure for body in bodies], pure, types)
-    traces = [body.trace or _passes_on(body, functions, pointers) for body in bodies]
-    traceless = _without_impure(functions, bodies, traces, lambda name: pure(name) or name in _ALLOCATION, types)
+    pointers = _follow_calls(functions, bodies, pure)
+    clean = _drop_impure(functions, bodies, [body.impure for body in bodies], pure, types)
+    traces = [body.trace or _lets_others_write(body, functions, pointers) for body in bodies]
+    traceless = _drop_impure(functions, bodies, traces, lambda name: pure(name) or name in _ALLOCATION, types)
     return [
         Effects(
             pointers=effect,
@@ -176,7 +176,7 @@ class _Target(NamedTuple):
 
     @property
     def element(self) -> bool:
-        return self.depth >= levels(self.symbol)
+        return self.depth >= count_levels(self.symbol)
 
 
 _Step = tuple[Node, _How] | _Use
@@ -213,7 +213,7 @@ class _Body:
         self.stores.update(place_roots(place))
         if place.type.kind != "a":
             return
-        roots = set(pointee_roots(value)) if value is not None else {Root()}
+        roots = set(find_pointee_roots(value)) if value is not None else {Root()}
         if isinstance(place, Name) and place.symbol.storage in ("local", "parameter"):
             self.sources.setdefault(place.symbol, set()).update(roots)
         else:
@@ -223,7 +223,7 @@ class _Body:
     def lend(self, argument: Expression) -> None:
         """Note that a call gets ``argument``: it may change a pointer to which that leads."""
         if argument.type.of is not None and argument.type.of.name == "*":
-            for symbol, pointee in pointee_roots(argument):
+            for symbol, pointee in find_pointee_roots(argument):
                 if symbol is not None and symbol.type.kind == "a" and symbol.type.length is None and not pointee:
                     self.sources.setdefault(symbol, set()).add(Root())
 
@@ -233,13 +233,13 @@ class _Body:
         while changed:
             changed = False
             for places, roots in self.stored:
-                for symbol, _ in self.sources_of(places):
+                for symbol, _ in self.find_sources(places):
                     if symbol is not None and not roots <= self.sources.setdefault(symbol, set()):
                         self.sources[symbol] |= roots
                         changed = True
         self.trace = self.trace or not self.is_own(self.stores)
 
-    def sources_of(self, roots: Collection[Root]) -> set[Root]:
+    def find_sources(self, roots: Collection[Root]) -> set[Root]:
         """The roots, and those that the pointers among them got their values from."""
         everything, waiting = set(roots), list(roots)
         while waiting:
@@ -251,7 +251,7 @@ class _Body:
 
     def is_own(self, roots: Collection[Root]) -> bool:
         """Whether this is memory of the function's own variables, or of what its arguments lead to."""
-        return all(self._is_own(root) for root in self.sources_of(roots))
+        return all(self._is_own(root) for root in self.find_sources(roots))
 
     def _is_own(self, root: Root) -> bool:
         symbol = root.symbol
@@ -260,7 +260,7 @@ class _Body:
         return not root.pointee or symbol.storage == "parameter" or symbol in self.sources
 
 
-def levels(symbol: Symbol) -> int:
+def count_levels(symbol: Symbol) -> int:
     """How many subscripts or stars lead from a parameter to an element."""
     return 0 if symbol.reference else symbol.type.depth
 
@@ -286,7 +286,7 @@ def _scan(function: FunctionIR) -> _Body:
         if visit is not None:
             steps += reversed(visit(body, node, how))
         else:
-            steps += [(child, "escape") for child in reversed(tuple(children(node)))]
+            steps += [(child, "escape") for child in reversed(tuple(list_children(node)))]
     body.settle()
     return body
 
@@ -328,7 +328,7 @@ def _target(body: _Body, node: Expression) -> _Target | None:
         e = inner
 
 
-def _used(body: _Body, target: _Target, how: _How, passed: tuple[FunctionCall, int] | None = None) -> list[_Step]:
+def _record_use(body: _Body, target: _Target, how: _How, passed: tuple[FunctionCall, int] | None = None) -> list[_Step]:
     """Steps that record the use of a target and of its subscripts."""
     symbol, access = target.symbol, None
     if target.indexed:
@@ -353,21 +353,21 @@ def _place(body: _Body, node: Node, how: _How) -> list[_Step]:
     assert isinstance(node, Expression)
     if how in ("write", "update"):
         body.stores.update(place_roots(node))
-    return _loaded(body, node, how)
+    return _record_load(body, node, how)
 
 
-def _loaded(body: _Body, node: Expression, how: _How) -> list[_Step]:
+def _record_load(body: _Body, node: Expression, how: _How) -> list[_Step]:
     if isinstance(node, Name):
         body.impure = body.impure or node.symbol.storage == "global"
         if node.symbol not in body.watched:
             return []
     target = _target(body, node)
     if target:
-        return _used(body, target, how)
-    return [(child, "escape") for child in children(node)]
+        return _record_use(body, target, how)
+    return [(child, "escape") for child in list_children(node)]
 
 
-def _truncation(source: CType, to: CType) -> Truncation:
+def _find_truncation(source: CType, to: CType) -> Truncation:
     """What a conversion does to floating-point numbers; a type that is not known may be any."""
     if source.kind not in "fc?V" or to.kind not in "iu?V" or source.kind == to.kind:
         return ""
@@ -375,9 +375,9 @@ def _truncation(source: CType, to: CType) -> Truncation:
 
 
 def _convert(body: _Body, node: Convert, how: _How) -> list[_Step]:
-    body.truncates = max(body.truncates, _truncation(node.value.type, node.type), key=len)
+    body.truncates = max(body.truncates, _find_truncation(node.value.type, node.type), key=len)
     if node.value.type.kind == "a" and node.type.kind == "o":
-        body.as_object.update(pointee_roots(node.value))
+        body.as_object.update(find_pointee_roots(node.value))
     elif node.type.kind != "o":
         _run(body, node.value)
     return [(node.value, how)]
@@ -391,52 +391,52 @@ def _run(body: _Body, *values: Expression | None) -> None:
             body.impure = body.impure or value.type.kind == "o"
 
 
-def _binary(body: _Body, node: Binary, how: _How) -> list[_Step]:
+def _visit_binary(body: _Body, node: Binary, how: _How) -> list[_Step]:
     _run(body, node.left, node.right)
     if node.compares:
         return [(node.left, "look"), (node.right, "look")]
     if node.type.kind == "a" and (target := _target(body, node)) and not target.element:
-        return _used(body, target, how)
+        return _record_use(body, target, how)
     # A difference of pointers stores neither of them.
     inner: _How = "look" if node.op == "-" else "escape"
     return [(node.left, inner), (node.right, inner)]
 
 
-def _looking(body: _Body, node: Node, how: _How) -> list[_Step]:
+def _visit_looking(body: _Body, node: Node, how: _How) -> list[_Step]:
     """Statements, and operators that look at a pointer only."""
     match node:
         case If(test=value) | Unary(operand=value):
             _run(body, value)
         case Logical(left=left, right=right):
             _run(body, left, right)
-    return [(child, "look") for child in children(node)]
+    return [(child, "look") for child in list_children(node)]
 
 
-def _loop(body: _Body, node: Node, how: _How) -> list[_Step]:
+def _visit_loop(body: _Body, node: Node, how: _How) -> list[_Step]:
     body.loops = True
     match node:
         case While(test=test) | DoWhile(test=test):
             _run(body, test)
         case CountedFor(counter=counter):
             body.stores.add(Root(counter, counter.reference))
-    return [(child, "look") for child in children(node)]
+    return [(child, "look") for child in list_children(node)]
 
 
-def _conditional(body: _Body, node: Conditional, how: _How) -> list[_Step]:
+def _visit_conditional(body: _Body, node: Conditional, how: _How) -> list[_Step]:
     _run(body, node.test)
     return [(node.test, "look"), (node.yes, how), (node.no, how)]
 
 
-def _comma(body: _Body, node: Comma, how: _How) -> list[_Step]:
+def _visit_comma(body: _Body, node: Comma, how: _How) -> list[_Step]:
     return [(node.first, "look"), (node.second, how)]
 
 
-def _assignment(body: _Body, node: Assignment, how: _How) -> list[_Step]:
-    target, plain = _target(body, node.place), not reads_current(node.value)
+def _visit_assignment(body: _Body, node: Assignment, how: _How) -> list[_Step]:
+    target, plain = _target(body, node.place), not is_compound(node.value)
     if node.place.type.kind == "?" and node.value.type.kind in "fc":
         body.truncates = body.truncates or "signed"
     if target and not target.element and not plain and how in ("escape", "peek", "bind"):
-        return [(node.value, "escape"), *_used(body, target, how)]  # q = p++
+        return [(node.value, "escape"), *_record_use(body, target, how)]  # q = p++
     # x = x + 1 moves a pointer; it escapes nowhere.
     source = _target(body, node.value) if target and not target.element else None
     moved = source is not None and target is not None and source.symbol is target.symbol
@@ -444,7 +444,7 @@ def _assignment(body: _Body, node: Assignment, how: _How) -> list[_Step]:
     return [(node.value, "look" if moved else "escape"), (node.place, "write" if plain else "update")]
 
 
-def reads_current(value: Expression) -> bool:
+def is_compound(value: Expression) -> bool:
     """Whether an assignment is a compound one: its value is made of what the place held before."""
     while True:
         match value:
@@ -464,7 +464,7 @@ def _declare(body: _Body, node: Declare, how: _How) -> list[_Step]:
     if symbol.type.kind == "a" or symbol.reference:
         roots = body.sources.setdefault(symbol, set())
         if node.value is not None:
-            roots.update(place_roots(node.value) if symbol.reference else pointee_roots(node.value))
+            roots.update(place_roots(node.value) if symbol.reference else find_pointee_roots(node.value))
     body.trace = body.trace or symbol.type.kind == "?"  # its constructor may do anything
     if symbol.type.kind == "?":
         body.truncates = body.truncates or "signed"  # a member of it may be an integer
@@ -476,7 +476,7 @@ def _declare(body: _Body, node: Declare, how: _How) -> list[_Step]:
 
 def _call(body: _Body, node: FunctionCall, how: _How) -> list[_Step]:
     computed = node.through is not None and node.target != "method" and not isinstance(node.through, Name)
-    name = "" if computed else last_name(node.written)
+    name = "" if computed else take_last_name(node.written)
     if name:
         body.calls.add(name)
     before: list[_Step] = []
@@ -495,7 +495,7 @@ def _call(body: _Body, node: FunctionCall, how: _How) -> list[_Step]:
         body.lend(argument)
         target = _target(body, argument) if not isinstance(argument, Assignment) else None
         if target:
-            steps = _used(body, target, "escape", (node, position))
+            steps = _record_use(body, target, "escape", (node, position))
             before += steps[:-1]
             passed.append(steps[-1])
         else:
@@ -506,7 +506,7 @@ def _call(body: _Body, node: FunctionCall, how: _How) -> list[_Step]:
 _LAST = re.compile(r"([^\W\d][\w$]*)\s*(?:<.*>)?\s*\Z", re.S)
 
 
-def last_name(name: str) -> str:
+def take_last_name(name: str) -> str:
     """``f`` of ``f``, ``std::f``, ``object.f`` and ``object->f<T>``; ``""`` of a computed value."""
     if name.isidentifier():
         return name
@@ -514,7 +514,7 @@ def last_name(name: str) -> str:
     return match[1] if match else ""
 
 
-def _opaque(body: _Body, node: OpaqueExpression | OpaqueStatement, how: _How) -> list[_Step]:
+def _visit_opaque(body: _Body, node: OpaqueExpression | OpaqueStatement, how: _How) -> list[_Step]:
     acts = node.acts or node.text in _WORLD
     body.impure, body.trace = body.impure or acts, body.trace or acts
     if not node.reads or any(symbol.type.kind in "fc" for symbol in node.reads):
@@ -522,7 +522,7 @@ def _opaque(body: _Body, node: OpaqueExpression | OpaqueStatement, how: _How) ->
     touched = {Root(symbol, symbol.type.kind == "a") for symbol in node.reads | node.writes}
     body.stores |= {root for root in touched if root.symbol in node.writes}
     body.escapes |= touched
-    steps: list[_Step] = [(child, "escape") for child in children(node)]
+    steps: list[_Step] = [(child, "escape") for child in list_children(node)]
     if isinstance(node, OpaqueStatement):
         body.loops = body.loops or node.repeats
         if not node.text:  # nothing of it is known
@@ -536,10 +536,10 @@ def _opaque(body: _Body, node: OpaqueExpression | OpaqueStatement, how: _How) ->
 def _raise(body: _Body, node: Raise, how: _How) -> list[_Step]:
     body.impure = True
     body.trace = body.trace or not (_is_exception_name(node.exception) or node.exception.startswith("std::"))
-    return [(child, "escape") for child in children(node)]
+    return [(child, "escape") for child in list_children(node)]
 
 
-def _assert(body: _Body, node: Assert, how: _How) -> list[_Step]:
+def _visit_assert(body: _Body, node: Assert, how: _How) -> list[_Step]:
     body.calls.add("assert")
     _run(body, node.test)
     return [(node.test, "look")]
@@ -548,17 +548,17 @@ def _assert(body: _Body, node: Assert, how: _How) -> list[_Step]:
 # -- Python's own nodes
 
 
-def _dynamic(body: _Body, node: Dynamic, how: _How) -> list[_Step]:
+def _visit_dynamic(body: _Body, node: Dynamic, how: _How) -> list[_Step]:
     body.loops = body.loops or " for " in node.template
     writes = how in ("write", "update")
     if writes:
         body.stores.update(place_roots(node))
     if is_view(node):
         _run(body, *node.operands[1:])
-        return _loaded(body, node, how)
-    if writes or not only_calculates(node):
+        return _record_load(body, node, how)
+    if writes or not is_calculating(node):
         body.trace = body.impure = True
-    return _hand_on(body, node.operands, "look" if only_looks(node) else "escape")
+    return _hand_on(body, node.operands, "look" if is_looking(node) else "escape")
 
 
 def _hand_on(body: _Body, operands: Sequence[Expression], how: _How) -> list[_Step]:
@@ -566,7 +566,7 @@ def _hand_on(body: _Body, operands: Sequence[Expression], how: _How) -> list[_St
     if how == "escape":
         for operand in operands:
             if operand.type.kind == "a":
-                body.escapes.update(pointee_roots(operand))
+                body.escapes.update(find_pointee_roots(operand))
     return [(operand, how) for operand in operands]
 
 
@@ -574,7 +574,7 @@ def _hand_on(body: _Body, operands: Sequence[Expression], how: _How) -> list[_St
 _FILLED = re.compile(r"(\{\}\[.*\]) = \{\}", re.S)
 
 
-def _dynamic_statement(body: _Body, node: DynamicStatement, how: _How) -> list[_Step]:
+def _visit_dynamic_statement(body: _Body, node: DynamicStatement, how: _How) -> list[_Step]:
     filled = _FILLED.fullmatch(node.template)
     if filled and node.operands[0].type.kind == "a":
         body.loops = True
@@ -583,14 +583,14 @@ def _dynamic_statement(body: _Body, node: DynamicStatement, how: _How) -> list[_
         place = Dynamic(view[0].type, filled[1], tuple(view))
         body.stores.update(place_roots(place))
         if value.type.kind != "a":
-            return [(value, "look"), *_loaded(body, place, "bind")]
+            return [(value, "look"), *_record_load(body, place, "bind")]
         # Cython copies arrays by way of their objects.
-        body.as_object.update(pointee_roots(view[0]))
-        body.as_object.update(pointee_roots(value))
-        return [(value, "peek"), *_loaded(body, place, "bind")]
+        body.as_object.update(find_pointee_roots(view[0]))
+        body.as_object.update(find_pointee_roots(value))
+        return [(value, "peek"), *_record_load(body, place, "bind")]
     body.impure = True
     if node.template.startswith("raise") and _is_exception(node.operands):
-        return [(inner, "escape") for operand in node.operands for inner in children(operand)]
+        return [(inner, "escape") for operand in node.operands for inner in list_children(operand)]
     body.trace = body.trace or not (node.template.startswith("assert") and all(map(is_plain, node.operands)))
     return _hand_on(body, node.operands, "escape")
 
@@ -610,7 +610,7 @@ def _is_exception_name(name: str) -> bool:
     return isinstance(named, type) and issubclass(named, BaseException)
 
 
-def _for_each(body: _Body, node: ForEach, how: _How) -> list[_Step]:
+def _visit_for_each(body: _Body, node: ForEach, how: _How) -> list[_Step]:
     body.loops = True
     for target in node.targets:
         body.store(target)
@@ -633,7 +633,7 @@ def _unpack(body: _Body, node: Unpack, how: _How) -> list[_Step]:
     return [(node.value, "escape"), *((target, "write") for target in node.targets)]
 
 
-def _parallel(body: _Body, node: ParallelAssignment, how: _How) -> list[_Step]:
+def _visit_parallel(body: _Body, node: ParallelAssignment, how: _How) -> list[_Step]:
     for each in node.assignments:
         body.store(each.place, each.value)
     values: list[_Step] = [(each.value, "escape") for each in node.assignments]
@@ -642,23 +642,23 @@ def _parallel(body: _Body, node: ParallelAssignment, how: _How) -> list[_Step]:
 
 _VISITS: dict[type[Node], Callable[..., list[_Step]]] = {
     **dict.fromkeys((Name, Element, AddressOf, Field), _place),
-    **dict.fromkeys((If, Evaluate, Block, Unary, Logical, Length), _looking),
-    **dict.fromkeys((CountedFor, For, While, DoWhile), _loop),
-    **dict.fromkeys((OpaqueExpression, OpaqueStatement), _opaque),
+    **dict.fromkeys((If, Evaluate, Block, Unary, Logical, Length), _visit_looking),
+    **dict.fromkeys((CountedFor, For, While, DoWhile), _visit_loop),
+    **dict.fromkeys((OpaqueExpression, OpaqueStatement), _visit_opaque),
     Convert: _convert,
-    Binary: _binary,
-    Conditional: _conditional,
-    Comma: _comma,
-    Assignment: _assignment,
+    Binary: _visit_binary,
+    Conditional: _visit_conditional,
+    Comma: _visit_comma,
+    Assignment: _visit_assignment,
     Declare: _declare,
     FunctionCall: _call,
     Raise: _raise,
-    Assert: _assert,
-    Dynamic: _dynamic,
-    DynamicStatement: _dynamic_statement,
-    ForEach: _for_each,
+    Assert: _visit_assert,
+    Dynamic: _visit_dynamic,
+    DynamicStatement: _visit_dynamic_statement,
+    ForEach: _visit_for_each,
     Unpack: _unpack,
-    ParallelAssignment: _parallel,
+    ParallelAssignment: _visit_parallel,
 }
 
 # --------------------------------------------------------------------------------- functions together
@@ -697,11 +697,11 @@ _LIBRARY: dict[str, dict[int, PointerEffect]] = {
 }
 
 
-def _library(name: str) -> dict[int, PointerEffect] | None:
+def _find_library_effects(name: str) -> dict[int, PointerEffect] | None:
     """The effects of a library function on its pointers; None where they are not known."""
     if name in _LIBRARY:
         return _LIBRARY[name]
-    entry = math_function(name)
+    entry = find_math_function(name)
     return dict.fromkeys(entry[0].writes, PointerEffect("write")) if entry is not None and entry[0].writes else None
 
 
@@ -709,7 +709,7 @@ def _library(name: str) -> dict[int, PointerEffect] | None:
 _NOBODY = Symbol("", CType("v"))
 
 
-def _followed(
+def _follow_calls(
     functions: Sequence[FunctionIR], bodies: Sequence[_Body], pure: Callable[[str], bool]
 ) -> list[dict[Symbol, PointerEffect]]:
     """Find the effects on every pointer of every function, calls included."""
@@ -727,13 +727,15 @@ def _followed(
             for call, position, argument in body.passed:
                 if argument.type.kind == "a":
                     use = _Use(_NOBODY, "none", call, position)
-                    of_call = _effect(use, body, functions, known, by_name, pure)
+                    of_call = _find_effect(use, body, functions, known, by_name, pure)
                     for which, applies in zip(roots, (of_call.escapes, of_call.as_object), strict=True):
-                        which.update(pointee_roots(argument) if applies else ())
-            escaping, objects = ({root.symbol for root in body.sources_of(which)} for which in roots)
+                        which.update(find_pointee_roots(argument) if applies else ())
+            escaping, objects = ({root.symbol for root in body.find_sources(which)} for which in roots)
             after = {s: PointerEffect("none", s in body.indexed, s in escaping, s in objects) for s in body.watched}
             for use in body.uses:
-                after[use.symbol] = _joined(after[use.symbol], _effect(use, body, functions, known, by_name, pure))
+                after[use.symbol] = _join_effects(
+                    after[use.symbol], _find_effect(use, body, functions, known, by_name, pure)
+                )
             if after != effect:
                 known[index], changed = after, True
         if not changed:
@@ -741,21 +743,22 @@ def _followed(
     return known
 
 
-def _joined(first: PointerEffect, second: PointerEffect) -> PointerEffect:
+def _join_effects(first: PointerEffect, second: PointerEffect) -> PointerEffect:
     """The effect of two uses, one after the other."""
     return PointerEffect(
-        _then(first.access, second.access), *(one or other for one, other in zip(first[1:], second[1:], strict=True))
+        _join_accesses(first.access, second.access),
+        *(one or other for one, other in zip(first[1:], second[1:], strict=True)),
     )
 
 
-def _then(first: Access, second: Access) -> Access:
+def _join_accesses(first: Access, second: Access) -> Access:
     """Join two accesses: elements that were written first are not read from the caller."""
     if first == "none" or (first == "read" and second == "none"):
         return second if first == "none" else first
     return "update" if first == "read" and second != "read" else first
 
 
-def _effect(
+def _find_effect(
     use: _Use,
     body: _Body,
     functions: Sequence[FunctionIR],
@@ -773,25 +776,25 @@ def _effect(
             parameters = functions[index].parameters
             parameter = parameters[use.position] if use.position < len(parameters) else None
             # An element goes by value unless the parameter is a reference.
-            if parameter is None or parameter not in known[index] or use.element != (levels(parameter) == 0):
-                effect = _joined(effect, PointerEffect("read"))
+            if parameter is None or parameter not in known[index] or use.element != (count_levels(parameter) == 0):
+                effect = _join_effects(effect, PointerEffect("read"))
                 continue
-            effect = _joined(effect, known[index][parameter])
+            effect = _join_effects(effect, known[index][parameter])
             effect = effect._replace(indexed=effect.indexed or parameter.type.length is not None)
         return effect
-    name = last_name(call.name)
+    name = take_last_name(call.name)
     if use.element:
         return PointerEffect("update" if name in ("swap", "exchange") else "read")
     if call.target == "method" or (isinstance(call.through, Name) and call.through.symbol in body.lambdas):
         return PointerEffect("update", escapes=True)
-    if (effects := _library(name)) is not None:
+    if (effects := _find_library_effects(name)) is not None:
         return effects.get(use.position, PointerEffect("read", True))
     if _ATOMIC.fullmatch(name):
         return PointerEffect("update", True)
     return PointerEffect("read" if pure(name) or use.symbol.const else "write", escapes=not pure(name))
 
 
-def _reached(functions: Sequence[FunctionIR], bodies: Sequence[_Body]) -> dict[str, frozenset[str]]:
+def _find_reached(functions: Sequence[FunctionIR], bodies: Sequence[_Body]) -> dict[str, frozenset[str]]:
     """Name -> the cell's functions that a call of it can come to."""
     direct: dict[str, set[str]] = {}
     names = {function.name for function in functions}
@@ -808,7 +811,7 @@ def _reached(functions: Sequence[FunctionIR], bodies: Sequence[_Body]) -> dict[s
     return result
 
 
-def _without_impure(
+def _drop_impure(
     functions: Sequence[FunctionIR],
     bodies: Sequence[_Body],
     impure_bodies: Sequence[bool],
@@ -833,7 +836,9 @@ def _without_impure(
     return left
 
 
-def _passes_on(body: _Body, functions: Sequence[FunctionIR], effects: Sequence[Mapping[Symbol, PointerEffect]]) -> bool:
+def _lets_others_write(
+    body: _Body, functions: Sequence[FunctionIR], effects: Sequence[Mapping[Symbol, PointerEffect]]
+) -> bool:
     """Whether a function lets another one write to memory that is neither its own nor its arguments'."""
     for call, position, argument in body.passed:
         writes, reference = False, False
@@ -845,10 +850,10 @@ def _passes_on(body: _Body, functions: Sequence[FunctionIR], effects: Sequence[M
                         writes, reference = True, reference or parameter.reference
                     if parameter.reference and parameter.type.kind == "a":
                         return True  # it may change the pointer itself
-        elif (name := last_name(call.name)) in _ALLOCATION:
+        elif (name := take_last_name(call.name)) in _ALLOCATION:
             writes = argument.type.kind == "a"
-        elif (known := _library(name)) is not None:
+        elif (known := _find_library_effects(name)) is not None:
             writes = known.get(position, PointerEffect()).access in ("write", "update")
-        if writes and not body.is_own(set((place_roots if reference else pointee_roots)(argument))):
+        if writes and not body.is_own(set((place_roots if reference else find_pointee_roots)(argument))):
             return True
     return False

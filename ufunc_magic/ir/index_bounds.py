@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .constants import integer
-from .effects import RANGES, last_name
+from .constants import evaluate_integer
+from .effects import RANGES, take_last_name
 from .nodes import (
     AddressOf,
     Assignment,
@@ -26,8 +26,8 @@ from .nodes import (
     OpaqueExpression,
     OpaqueStatement,
     Symbol,
-    bare,
-    children,
+    list_children,
+    strip_conversions,
 )
 
 
@@ -57,7 +57,7 @@ def find_index_bounds(functions: Sequence[FunctionIR]) -> list[dict[Symbol, Symb
         changed = False
         for index in waiting:
             for pointer, bound in bodies[index].items():
-                lengths = bound.lengths | {_inner(p, functions, known, by_name) for p in bound.passed}
+                lengths = bound.lengths | {_find_inner(p, functions, known, by_name) for p in bound.passed}
                 length = next(iter(lengths)) if len(lengths) == 1 else None
                 if length is not None and known[index].get(pointer) is not length:
                     known[index][pointer], changed = length, True
@@ -66,7 +66,7 @@ def find_index_bounds(functions: Sequence[FunctionIR]) -> list[dict[Symbol, Symb
     return known
 
 
-def _inner(
+def _find_inner(
     passed: _Passed,
     functions: Sequence[FunctionIR],
     known: Sequence[dict[Symbol, Symbol]],
@@ -83,7 +83,7 @@ def _inner(
     length = known[index].get(parameters[passed.position])
     if length is None or (at := parameters.index(length)) >= len(call.arguments):
         return None
-    argument = bare(call.arguments[at])
+    argument = strip_conversions(call.arguments[at])
     return argument.symbol if isinstance(argument, Name) and argument.symbol.storage == "parameter" else None
 
 
@@ -108,7 +108,7 @@ def _scan(function: FunctionIR) -> dict[Symbol, _Bounds]:
                     bounds[symbol].lengths.add(None)
                 continue
             case Element(base=Name(symbol=symbol), index=index) if symbol in bounds:
-                length = _length(index, loops)
+                length = _find_length(index, loops)
                 bounds[symbol].lengths.add(length if length in integers else None)
                 waiting.append((index, loops))
                 continue
@@ -126,14 +126,14 @@ def _scan(function: FunctionIR) -> dict[Symbol, _Bounds]:
             case OpaqueExpression(writes=writes) | OpaqueStatement(writes=writes):
                 changed |= writes
             case FunctionCall():
-                waiting += [(e, loops) for e in _arguments(node, bounds, integers)]
+                waiting += [(e, loops) for e in _record_arguments(node, bounds, integers)]
                 continue
             case CountedFor(counter=counter, start=start, stop=stop, body=body):
                 if not node.declared:
                     changed.discard(counter)
                 waiting += [(start, loops), (stop, loops), (body, (*loops, node))]
                 continue
-        waiting += [(child, loops) for child in children(node)]
+        waiting += [(child, loops) for child in list_children(node)]
     return {
         pointer: bound
         for pointer, bound in bounds.items()
@@ -146,18 +146,18 @@ def _scan(function: FunctionIR) -> dict[Symbol, _Bounds]:
 
 
 def _changes_argument(passed: _Passed, changed: set[Symbol]) -> bool:
-    return any(isinstance(e := bare(a), Name) and e.symbol in changed for a in passed.call.arguments)
+    return any(isinstance(e := strip_conversions(a), Name) and e.symbol in changed for a in passed.call.arguments)
 
 
-def _arguments(call: FunctionCall, bounds: dict[Symbol, _Bounds], integers: set[Symbol]) -> list[Expression]:
+def _record_arguments(call: FunctionCall, bounds: dict[Symbol, _Bounds], integers: set[Symbol]) -> list[Expression]:
     """Record the pointers that a call takes; what is left to look at."""
     left: list[Expression] = [] if call.through is None else [call.through]
-    ranged = _range(call)
+    ranged = _read_range(call)
     for position, argument in enumerate(call.arguments):
-        e = bare(argument)
+        e = strip_conversions(argument)
         first = e.left if isinstance(e, Binary) and e.op == "+" else e
         pointer = first.symbol if isinstance(first, Name) and first.symbol in bounds else None
-        if pointer is not None and ranged is not None and position < len(RANGES[last_name(call.name)]):
+        if pointer is not None and ranged is not None and position < len(RANGES[take_last_name(call.name)]):
             alone = isinstance(e, Name)
             within = ranged[0] is pointer if position < 2 else alone
             bounds[pointer].lengths.add(ranged[1] if within and ranged[1] in integers else None)
@@ -168,35 +168,35 @@ def _arguments(call: FunctionCall, bounds: dict[Symbol, _Bounds], integers: set[
     return left
 
 
-def _range(call: FunctionCall) -> tuple[Symbol, Symbol] | None:
+def _read_range(call: FunctionCall) -> tuple[Symbol, Symbol] | None:
     """``x`` and ``n`` of ``std::copy(x, x + n, y)``."""
-    if call.target == "cell" or last_name(call.name) not in RANGES or len(call.arguments) < 2:
+    if call.target == "cell" or take_last_name(call.name) not in RANGES or len(call.arguments) < 2:
         return None
-    match bare(call.arguments[0]), bare(call.arguments[1]):
+    match strip_conversions(call.arguments[0]), strip_conversions(call.arguments[1]):
         case Name(symbol=first), Binary(op="+", left=Name(symbol=second), right=end) if first is second:
-            length = bare(end)
+            length = strip_conversions(end)
             return (first, length.symbol) if isinstance(length, Name) else None
     return None
 
 
 def split_shift(e: Expression) -> tuple[Symbol | None, int]:
     """The variable and the number that ``i``, ``i + 1`` or ``(long) n - 1`` is the sum of."""
-    e = bare(e)
+    e = strip_conversions(e)
     match e:
         case Name(symbol=symbol):
             return symbol, 0
         case Binary(op="+" | "-", left=left, right=right):
             variable, number = split_shift(left)
-            shift = integer(right)
+            shift = evaluate_integer(right)
             if variable is not None and shift is not None:
                 return variable, number + (shift if e.op == "+" else -shift)
-            if e.op == "+" and (shift := integer(left)) is not None:
+            if e.op == "+" and (shift := evaluate_integer(left)) is not None:
                 variable, number = split_shift(right)
                 return variable, number + shift
     return None, 0
 
 
-def _length(index: Expression, loops: Sequence[CountedFor]) -> Symbol | None:
+def _find_length(index: Expression, loops: Sequence[CountedFor]) -> Symbol | None:
     """The variable that an index stays below, in the loop that counts it."""
     counter, shift = split_shift(index)
     if counter is None:
@@ -204,7 +204,7 @@ def _length(index: Expression, loops: Sequence[CountedFor]) -> Symbol | None:
     loop = next((loop for loop in reversed(loops) if loop.counter is counter), None)
     if loop is None or loop.step < 0:
         return None
-    first = integer(loop.start)
+    first = evaluate_integer(loop.start)
     end, beyond = split_shift(loop.stop)
     beyond += loop.inclusive
     return end if first is not None and first + shift >= 0 >= beyond + shift else None

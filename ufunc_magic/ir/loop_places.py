@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .constants import integer
+from .constants import evaluate_integer
 from .nodes import (
     CountedFor,
     DoWhile,
@@ -27,13 +27,13 @@ def find_loops(node: Node) -> Iterator[Position]:
     """
     for inner in walk(node):
         match inner:
-            case DoWhile(test=test) if integer(test) == 0:
+            case DoWhile(test=test) if evaluate_integer(test) == 0:
                 pass
             case CountedFor() | For() | ForEach() | While() | DoWhile() | OpaqueStatement(repeats=True):
                 yield inner.at
 
 
-def loop_lines(functions: Iterable[FunctionIR]) -> tuple[int, ...]:
+def find_loop_lines(functions: Iterable[FunctionIR]) -> tuple[int, ...]:
     """The lines of the cell on which loops of these functions begin."""
     return tuple(sorted({at.line for function in functions for at in find_loops(function.body)} - {0}))
 

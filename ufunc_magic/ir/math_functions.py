@@ -11,7 +11,7 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from .types import BOOL, DOUBLE, FLOAT, INT, LONG, SIZE, UINT, CType, promoted
+from .types import BOOL, DOUBLE, FLOAT, INT, LONG, SIZE, UINT, CType, promote
 
 Result = Literal["float", "int", "long", "bool", "complex", "real", "same"]
 
@@ -308,7 +308,7 @@ _LONG_DOUBLE = CType("f", 80)
 
 
 @functools.cache
-def math_function(name: str) -> tuple[MathFunction, CType] | None:
+def find_math_function(name: str) -> tuple[MathFunction, CType] | None:
     """The row of a C function's name (``expf``, ``__builtin_isnan``, ``std::exp``), and the floating-point type it
     works in; None: it is no function of this table."""
     name = name.removeprefix("__builtin_").removeprefix("std::").removesuffix("_sign")
@@ -324,7 +324,7 @@ def math_function(name: str) -> tuple[MathFunction, CType] | None:
     return row, FLOAT if letter in "fF" else _LONG_DOUBLE
 
 
-def c_name(row: MathFunction, t: CType) -> str:
+def spell_c_name(row: MathFunction, t: CType) -> str:
     """C's name of a function on a floating-point type: ``expf``."""
     if not row.suffixes or t.bits not in (32, 80):
         return row.name
@@ -332,7 +332,7 @@ def c_name(row: MathFunction, t: CType) -> str:
     return f"{row.name[:-2]}{letter}_r" if row.name.endswith("_r") else f"{row.name}{letter}"
 
 
-def c_names(row: MathFunction) -> Iterator[str]:
+def list_c_names(row: MathFunction) -> Iterator[str]:
     """All names that C has for a function."""
     yield row.name
     for letter in row.suffixes:
@@ -341,19 +341,19 @@ def c_names(row: MathFunction) -> Iterator[str]:
 
 def is_float_function(name: str) -> bool:
     """Whether ``name`` is a function on ``float``, as ``expf`` is; ``erf`` is not."""
-    entry = math_function(name)
+    entry = find_math_function(name)
     return entry is not None and entry[1] == FLOAT
 
 
-def argument_count(name: str) -> int:
+def count_arguments(name: str) -> int:
     """How many arguments a function has; 1 where it is not in this table."""
-    entry = math_function(name)
+    entry = find_math_function(name)
     return entry[0].arguments if entry is not None else 1
 
 
 def is_declared_by(name: str, *headers: str) -> bool:
     """Whether one of these headers declares the mathematical function ``name``, without ``_GNU_SOURCE``."""
-    entry = math_function(name)
+    entry = find_math_function(name)
     if entry is None or name.startswith(("__", "std::")):
         return False
     return entry[0].header in headers and not entry[0].gnu
@@ -370,10 +370,10 @@ _PURE = frozenset(
 
 def is_pure(name: str) -> bool:
     """Whether a function of C's or C++'s library depends on its arguments only, and writes through them at most."""
-    return name in _PURE or math_function(name) is not None
+    return name in _PURE or find_math_function(name) is not None
 
 
-def vector_functions(machine: str, glibc: tuple[int, ...]) -> frozenset[str]:
+def list_vector_functions(machine: str, glibc: tuple[int, ...]) -> frozenset[str]:
     """C's names of what has variants in the libmvec of a release of glibc."""
     if machine not in ("x86_64", "aarch64"):
         return frozenset()
@@ -403,13 +403,13 @@ _REALS = {
 _GENERIC = {"fabs": "cabs", "exp": "cexp", "log": "clog", "sqrt": "csqrt"}
 
 
-def generic_functions(names: Set[str]) -> Set[str]:
+def list_generic_functions(names: Set[str]) -> Set[str]:
     """The functions of complex numbers that <tgmath.h> may take for these names."""
     chosen = {_GENERIC.get(name, name) for name in names} & _REALS.keys()
     return chosen | {f"{name}f" for name in chosen}
 
 
-def complex_vectors(names: Set[str], available: Set[str]) -> dict[str, frozenset[str]]:
+def list_complex_vectors(names: Set[str], available: Set[str]) -> dict[str, frozenset[str]]:
     """Of these functions, those of complex numbers that are made of ``available`` ones of real numbers, with those."""
     everything = {
         f"{name}{letter}": frozenset(f"{real}{letter}" for real in reals)
@@ -460,6 +460,6 @@ LIMITS: dict[str, tuple[int, CType]] = {
     "true": (1, BOOL),
     "false": (0, BOOL),
     "CHAR_BIT": (8, INT),
-    **{f"{name}_MAX": (t.high, promoted(t)) for name, t in _RANGES.items()},
-    **{f"{name}_MIN": (t.low, promoted(t)) for name, t in _RANGES.items()},
+    **{f"{name}_MAX": (t.high, promote(t)) for name, t in _RANGES.items()},
+    **{f"{name}_MIN": (t.low, promote(t)) for name, t in _RANGES.items()},
 }

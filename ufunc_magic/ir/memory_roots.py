@@ -41,7 +41,7 @@ _UNKNOWN = Root()
 ALLOCATE = frozenset(("malloc", "calloc", "alloca", "PyMem_Malloc", "PyMem_Calloc"))
 
 
-def pointee_roots(value: Expression) -> Iterator[Root]:
+def find_pointee_roots(value: Expression) -> Iterator[Root]:
     """The memory that a pointer or an array leads to; nothing for new memory and for NULL."""
     match value:
         case Name(symbol=symbol) if symbol.type.kind == "a" or symbol.reference:
@@ -54,27 +54,27 @@ def pointee_roots(value: Expression) -> Iterator[Root]:
             yield _UNKNOWN
             for argument in arguments:
                 if argument.type.kind == "a":
-                    yield from pointee_roots(argument)
+                    yield from find_pointee_roots(argument)
         case AddressOf(place=place):
             yield from place_roots(place)
         case Element(base=base, type=t) if t.name != "*":
-            yield from pointee_roots(base)  # a row of an array
+            yield from find_pointee_roots(base)  # a row of an array
         case Field(base=base, type=t) if t.length is not None:
             yield from place_roots(base)
         case Convert(value=inner) if inner.type.kind == "a" or isinstance(inner, Constant):
-            yield from pointee_roots(inner)
+            yield from find_pointee_roots(inner)
         case Binary(left=left, right=right):
-            yield from pointee_roots(left if left.type.kind == "a" else right)
+            yield from find_pointee_roots(left if left.type.kind == "a" else right)
         case Conditional(yes=yes, no=no):
-            yield from pointee_roots(yes)
-            yield from pointee_roots(no)
+            yield from find_pointee_roots(yes)
+            yield from find_pointee_roots(no)
         case Comma(second=second):
-            yield from pointee_roots(second)
+            yield from find_pointee_roots(second)
         case Assignment(place=place, value=inner):
-            yield from pointee_roots(place)
-            yield from pointee_roots(inner)
+            yield from find_pointee_roots(place)
+            yield from find_pointee_roots(inner)
         case Dynamic(operands=(view, *_)) if is_view(value):
-            yield from pointee_roots(view)
+            yield from find_pointee_roots(view)
         case _:
             yield _UNKNOWN
 
@@ -85,13 +85,13 @@ def place_roots(place: Expression) -> Iterator[Root]:
         case Name(symbol=symbol):
             yield Root(symbol, symbol.reference)
         case Element(base=base):
-            yield from pointee_roots(base)
+            yield from find_pointee_roots(base)
         case Field(base=base) if base.type.kind not in "?o":
             yield from place_roots(base)
         case Convert(value=inner):
             yield from place_roots(inner)
         case Dynamic(operands=(view, *_)) if is_view(place):
-            yield from pointee_roots(view)
+            yield from find_pointee_roots(view)
         case _:
             yield _UNKNOWN
 
@@ -112,7 +112,7 @@ def is_view(node: Expression) -> bool:
     return node.template == "{}.T" or node.template.startswith("{}[")
 
 
-def only_looks(node: Dynamic) -> bool:
+def is_looking(node: Dynamic) -> bool:
     """Whether a node asks an array or an object for no more than its shape or its identity."""
     return node.template in _LOOKS or (node.template in _ATTRIBUTES and node.operands[0].type.kind == "a")
 
@@ -127,14 +127,14 @@ def is_plain(value: Expression) -> bool:
         case Dynamic(template=name, operands=()):
             return name == "None" or not name.isidentifier()
         case Dynamic():
-            return only_calculates(value)
+            return is_calculating(value)
     return value.type.arithmetic or value.type.kind == "t"
 
 
-def only_calculates(node: Dynamic) -> bool:
+def is_calculating(node: Dynamic) -> bool:
     """Whether a node runs no code but that of Python's numbers, texts, tuples and lists."""
     template, operands = node.template, node.operands
-    if only_looks(node) or not operands:
+    if is_looking(node) or not operands:
         return "(" not in template or not template[0].isalpha()
     if is_view(node):
         return all(map(is_plain, operands[1:]))

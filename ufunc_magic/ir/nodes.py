@@ -595,7 +595,7 @@ _LEAVES = frozenset(
 _child_fields: dict[type[Node], tuple[str, ...]] = {}
 
 
-def children(node: Node) -> Iterator[Node]:
+def list_children(node: Node) -> Iterator[Node]:
     """The nodes directly below, in the order of evaluation as far as C fixes one."""
     kind = type(node)
     if kind not in _child_fields:
@@ -616,17 +616,17 @@ def walk(node: Node) -> Iterator[Node]:
     while waiting:
         node = waiting.pop()
         yield node
-        waiting += reversed(tuple(children(node)))
+        waiting += reversed(tuple(list_children(node)))
 
 
-def bare(e: Expression) -> Expression:
+def strip_conversions(e: Expression) -> Expression:
     """An expression without conversions around it."""
     while isinstance(e, Convert):
         e = e.value
     return e
 
 
-def truth(value: Expression) -> bool:
+def is_truth(value: Expression) -> bool:
     """Whether an expression is 0 or 1: a comparison, a logical operation, or of type ``bool``."""
     match value:
         case Logical() | Unary(op="!"):

@@ -127,7 +127,7 @@ def from_number(number: int) -> CType | None:
     return CType(entry.kind, 8 * np.dtype(entry.char).itemsize // (2 if entry.kind == "c" else 1))
 
 
-def named_type(spelling: str, numbers: Mapping[str, int], typedefs: Mapping[str, str]) -> CType | None:
+def find_named_type(spelling: str, numbers: Mapping[str, int], typedefs: Mapping[str, str]) -> CType | None:
     """The type that ``spelling`` means, or None.
 
     ``numbers`` (spelling -> NumPy type number) is asked first, then the standard names, then
@@ -136,7 +136,7 @@ def named_type(spelling: str, numbers: Mapping[str, int], typedefs: Mapping[str,
     for _ in range(64):  # a typedef chain that is longer is a cycle
         spelling = " ".join(spelling.split()).removeprefix("std::")
         number = numbers.get(spelling)
-        t = from_number(number) if number is not None else _standard(spelling)
+        t = from_number(number) if number is not None else _find_standard(spelling)
         if t is not None:
             return t
         if spelling not in typedefs:
@@ -145,7 +145,7 @@ def named_type(spelling: str, numbers: Mapping[str, int], typedefs: Mapping[str,
     return None
 
 
-def _standard(spelling: str) -> CType | None:
+def _find_standard(spelling: str) -> CType | None:
     words = spelling.split()
     if spelling in _WORDS:
         return _WORDS[spelling]
@@ -161,7 +161,7 @@ def _standard(spelling: str) -> CType | None:
     return CType(kind, {0: 32, 1: LONG.bits}.get(words.count("long"), 64))
 
 
-def array_of(element: CType, lengths: tuple[int | None, ...]) -> CType:
+def make_array_type(element: CType, lengths: tuple[int | None, ...]) -> CType:
     """An array with these lengths, outermost first."""
     for length in reversed(lengths):
         element = CType("a", of=element, length=length)
@@ -183,12 +183,12 @@ def type_fault(t: CType) -> str:
     return f"uses the type `{t.name}`" if t.kind in "?V" else ""
 
 
-def promoted(t: CType) -> CType:
+def promote(t: CType) -> CType:
     """Integer promotion: what is narrower than int becomes int."""
     return INT if t.integral and t.bits < 32 else t
 
 
-def usual(a: CType, b: CType) -> CType:
+def convert_usually(a: CType, b: CType) -> CType:
     """The type in which ``a op b`` is done (the usual arithmetic conversions)."""
     if a is b and a.bits >= 32 and a.kind != "b":
         return a
@@ -196,7 +196,7 @@ def usual(a: CType, b: CType) -> CType:
         return CType("c", max(t.bits for t in (a, b) if t.kind in "fc"))
     if "f" in (a.kind, b.kind):
         return CType("f", max(t.bits for t in (a, b) if t.kind == "f"))
-    a, b = promoted(a), promoted(b)
+    a, b = promote(a), promote(b)
     if a.kind == b.kind:
         return a if a.bits >= b.bits else b
     signed, unsigned = (a, b) if a.kind == "i" else (b, a)
@@ -215,7 +215,7 @@ _EXACT = {
 }
 
 
-def result_range(op: str, a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+def find_result_range(op: str, a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
     """Bounds of Python's ``a op b`` of integers in these ranges; shifts are by small numbers that are not negative."""
     if op in ("//", "%"):
         most = max(map(abs, b)) - 1 if op == "%" else max(map(abs, a))
@@ -231,7 +231,7 @@ def result_range(op: str, a: tuple[int, int], b: tuple[int, int]) -> tuple[int, 
 
 
 @functools.lru_cache(maxsize=1024)
-def integer_value(text: str) -> tuple[int, CType] | None:
+def read_integer(text: str) -> tuple[int, CType] | None:
     """Value and type of an integer constant as C spells it, or None."""
     # Nothing longer is a number of 128 bits, and Python reads no number of thousands of digits.
     match = re.fullmatch(r"(0[xX][0-9a-fA-F]{1,99}|0[bB][01]{1,199}|[0-9]{1,99})([uUlLzZ]*)", text.replace("'", ""))
@@ -256,7 +256,7 @@ def integer_value(text: str) -> tuple[int, CType] | None:
 
 
 @functools.lru_cache(maxsize=1024)
-def float_value(text: str) -> tuple[float, CType] | None:
+def read_float(text: str) -> tuple[float, CType] | None:
     """Value and type of a floating constant, or None."""
     text = text.replace("'", "").lower()
     hexadecimal = text.startswith("0x")
@@ -271,7 +271,7 @@ def float_value(text: str) -> tuple[float, CType] | None:
     return value, {"f": FLOAT, "l": CType("f", 80)}.get(match[2], DOUBLE)
 
 
-def float32(value: float) -> float:
+def round_to_float(value: float) -> float:
     """``value``, an integer too, rounded to C's float."""
     if isinstance(value, int) and (beyond := value.bit_length() - 53) > 0:
         # What is cut off only matters as not being 0; rounding to double first would round twice.

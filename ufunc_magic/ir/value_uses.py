@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..model import IndexUse, ValueUse
-from .constants import integer
-from .effects import last_name
+from .constants import evaluate_integer
+from .effects import take_last_name
 from .index_bounds import split_shift
 from .memory_roots import ALLOCATE
 from .nodes import (
@@ -41,8 +41,8 @@ from .nodes import (
     Return,
     Symbol,
     While,
-    bare,
-    children,
+    list_children,
+    strip_conversions,
     walk,
 )
 
@@ -123,7 +123,7 @@ class _Body:
                 case Name(symbol=symbol) if symbol in self.positions or symbol.type.length is not None:
                     return _Root(symbol, axis, moved)
                 case Name(symbol=symbol) if len(own := self.sources.get(symbol, [])) == 1:
-                    if symbol in self.sizes or isinstance(bare(own[0]), FunctionCall):
+                    if symbol in self.sizes or isinstance(strip_conversions(own[0]), FunctionCall):
                         return _Root(symbol, axis, moved)
                     e = own[0]
                 case Name(symbol=symbol) if symbol in self.sizes:
@@ -134,7 +134,7 @@ class _Body:
 
     def terms(self, e: Expression, term: _Term, passed: frozenset[Symbol] = frozenset()) -> Iterator[_Term]:
         """Find the parameters in an index; ``term`` is what happens to ``e``."""
-        e = bare(e)
+        e = strip_conversions(e)
         self.steps -= 1
         if len(passed) > _DEEPEST or self.steps < 0:
             return
@@ -142,14 +142,14 @@ class _Body:
             case Name(symbol=symbol) if symbol.type.kind != "a":
                 if symbol in self.positions:
                     yield term._replace(symbol=symbol)
-                yield from self._terms_of(symbol, self.sources, term, passed)
+                yield from self._follow_symbol(symbol, self.sources, term, passed)
             case Element(base=base) if root := self.root(base):
                 if root.symbol in self.positions:
                     yield term._replace(symbol=root.symbol)
                 else:
-                    yield from self._terms_of(root.symbol, self.contents, term, passed)
+                    yield from self._follow_symbol(root.symbol, self.contents, term, passed)
             case Binary(op="+" | "-" as op, left=left, right=right):
-                number, first = integer(right), integer(left)
+                number, first = evaluate_integer(right), evaluate_integer(left)
                 if number is not None:
                     number = number if op == "+" else -number
                     yield from self.terms(left, term._replace(shift=term.shift + term.scale * number), passed)
@@ -162,22 +162,22 @@ class _Body:
                     yield from self.terms(right, term, passed)
             case Binary(op="*", left=left, right=right):
                 for side, other in ((left, right), (right, left)):
-                    number = integer(other)
+                    number = evaluate_integer(other)
                     if number is None:
                         yield from self.terms(side, term._replace(row=True), passed)
-                    elif number > 0 and integer(side) is None:
+                    elif number > 0 and evaluate_integer(side) is None:
                         yield from self.terms(side, term._replace(scale=term.scale * number), passed)
-            case Binary(op="/" | "//" | ">>", left=left, right=right) if (integer(right) or 0) > 0:
+            case Binary(op="/" | "//" | ">>", left=left, right=right) if (evaluate_integer(right) or 0) > 0:
                 yield from self.terms(left, term, passed)
             case Conditional(yes=yes, no=no):
                 yield from self.terms(yes, term, passed)
                 yield from self.terms(no, term, passed)
             case Comma(second=inner) | Assignment(value=inner):
                 yield from self.terms(inner, term, passed)
-            case FunctionCall(name=name, arguments=(inner,)) if last_name(name) in _ROUND:
+            case FunctionCall(name=name, arguments=(inner,)) if take_last_name(name) in _ROUND:
                 yield from self.terms(inner, term, passed)
 
-    def _terms_of(
+    def _follow_symbol(
         self, symbol: Symbol, values: Mapping[Symbol, list[Expression]], term: _Term, passed: frozenset[Symbol]
     ) -> Iterator[_Term]:
         if symbol not in passed:
@@ -196,7 +196,7 @@ class _Body:
         sizes = self.sizes.get(symbol, ())
         size = sizes[root.axis] if root.axis < len(sizes) else None
         for source in () if size is not None else self.sources.get(symbol, []):
-            if isinstance(call := bare(source), FunctionCall) and call.name in ALLOCATE:
+            if isinstance(call := strip_conversions(source), FunctionCall) and call.name in ALLOCATE:
                 names = {n.symbol for a in call.arguments for n in walk(a) if isinstance(n, Name)}
                 own = [self.positions[s] for s in names if s in self.positions and s.type.integral]
                 return IndexUse(own[0], axis=-1, mixed=root.moved) if len(own) == 1 else None
@@ -207,11 +207,11 @@ class _Body:
 
     def element(self, e: Expression) -> tuple[Symbol, Expression] | None:
         """The array parameter that an expression is an element of, and the index; a copy in a variable counts."""
-        e = bare(e)
+        e = strip_conversions(e)
         for _ in range(3):
             if not (isinstance(e, Name) and len(own := self.sources.get(e.symbol, [])) == 1):
                 break
-            e = bare(own[0])
+            e = strip_conversions(own[0])
         if isinstance(e, Element) and (root := self.root(e.base)) and root.symbol in self.positions:
             return root.symbol, e.index
         return None
@@ -309,17 +309,17 @@ def _scan(function: FunctionIR) -> _Body:
                 body.elements.append(node)
             case FunctionCall():
                 body.calls.append(node)
-        waiting += [(child, loop) for child in children(node)]
+        waiting += [(child, loop) for child in list_children(node)]
     for place, value in stores:
         if root := body.root(place):
             body.written.add(root.symbol)
             if root.symbol not in body.positions:
                 body.contents.setdefault(root.symbol, []).append(value)
-    body.pairs += [pair for divisor in divisors for pair in _differences(body, divisor)]
+    body.pairs += [pair for divisor in divisors for pair in _find_differences(body, divisor)]
     return body
 
 
-def _changed(loop: Node) -> set[Symbol]:
+def _find_changed(loop: Node) -> set[Symbol]:
     """The variables that differ from one round of a loop to the next."""
     changed = {loop.counter} if isinstance(loop, CountedFor) else set()
     for node in walk(loop):
@@ -334,18 +334,18 @@ def _is_exit(statement: Node) -> bool:
         case Return() | Raise() | Break():
             return True
         case Evaluate(value=FunctionCall(name=name)):
-            return last_name(name) in _LEAVES
+            return take_last_name(name) in _LEAVES
     return False
 
 
-def _differences(body: _Body, divisor: Expression, depth: int = 0) -> Iterator[tuple[Expression, Expression]]:
+def _find_differences(body: _Body, divisor: Expression, depth: int = 0) -> Iterator[tuple[Expression, Expression]]:
     """The differences in a divisor, also of a variable that has one."""
     for node in walk(divisor):
         match node:
             case Binary(op="-", left=left, right=right):
                 yield left, right
             case Name(symbol=symbol) if depth < 2 and len(own := body.sources.get(symbol, [])) == 1:
-                yield from _differences(body, own[0], depth + 1)
+                yield from _find_differences(body, own[0], depth + 1)
 
 
 def _own_uses(body: _Body) -> list[_Use]:
@@ -362,22 +362,22 @@ def _own_uses(body: _Body) -> list[_Use]:
     for left, right in body.pairs:
         _add_pair(body, uses, left, right)
     for test in body.required:
-        for part in _comparisons(test):
+        for part in _find_comparisons(test):
             _add_pair(body, uses, part.left, part.right)
     for place in body.searching:
-        for part in _comparisons(place.test):
+        for part in _find_comparisons(place.test):
             _add_search(body, uses, part, place.loop)
     for place in body.deciding:
-        for part in _comparisons(place.test):
+        for part in _find_comparisons(place.test):
             _add_search(body, uses, part, place.loop, halved=True)
     for call in body.calls:
-        array, number = _SEARCHES.get(last_name(call.name), (0, 0))
+        array, number = _SEARCHES.get(take_last_name(call.name), (0, 0))
         if number and number < len(call.arguments) and (root := body.root(call.arguments[array])):
             _add_order(body, uses, root.symbol, call.arguments[number])
     return uses
 
 
-def _comparisons(test: Expression) -> Iterator[Binary]:
+def _find_comparisons(test: Expression) -> Iterator[Binary]:
     for part in walk(test):
         if isinstance(part, Binary) and part.op in _ORDERS:
             yield part
@@ -414,10 +414,10 @@ def _add_search(body: _Body, uses: Sequence[_Use], test: Binary, loop: Node, *, 
     """
     for array, other in ((test.left, test.right), (test.right, test.left)):
         element, second = body.element(array), body.element(other)
-        if element is None or integer(element[1]) is not None or (second and second[0] is element[0]):
+        if element is None or evaluate_integer(element[1]) is not None or (second and second[0] is element[0]):
             continue
         variable, _ = split_shift(element[1])
-        if variable is None or variable not in _changed(loop):
+        if variable is None or variable not in _find_changed(loop):
             continue
         if second and split_shift(second[1])[0] is variable:  # two arrays, element by element
             continue
@@ -427,11 +427,11 @@ def _add_search(body: _Body, uses: Sequence[_Use], test: Binary, loop: Node, *, 
 
 
 def _add_order(body: _Body, uses: Sequence[_Use], array: Symbol, other: Expression) -> None:
-    if integer(bare(other)) is not None or array not in body.positions:
+    if evaluate_integer(strip_conversions(other)) is not None or array not in body.positions:
         return
     uses[body.positions[array]].rising = True
     second = body.element(other)
-    symbol = second[0] if second else other.symbol if isinstance(other := bare(other), Name) else None
+    symbol = second[0] if second else other.symbol if isinstance(other := strip_conversions(other), Name) else None
     if symbol is not None and symbol is not array and symbol in body.positions:
         uses[body.positions[symbol]].within.add(body.positions[array])
 
@@ -443,7 +443,7 @@ def _add_passed(body: _Body, uses: Sequence[_Use], call: FunctionCall, inner: Se
         root = body.root(argument) if argument.type.kind == "a" else None
         own = uses[body.positions[root.symbol]] if root and root.symbol in body.positions else None
         for index in tuple(use.indexes):  # of a recursion, those that are added to
-            limit = _outer_limit(body, call.arguments, index)
+            limit = _find_outer_limit(body, call.arguments, index)
             if limit is None:
                 continue
             if own is not None:
@@ -459,7 +459,7 @@ def _add_passed(body: _Body, uses: Sequence[_Use], call: FunctionCall, inner: Se
     return changed
 
 
-def _outer_limit(body: _Body, arguments: Sequence[Expression], index: IndexUse) -> IndexUse | None:
+def _find_outer_limit(body: _Body, arguments: Sequence[Expression], index: IndexUse) -> IndexUse | None:
     """The limit of an index in a function that is called, for the caller."""
     if index.parameter < 0:
         return index
@@ -479,5 +479,5 @@ def _outer_limit(body: _Body, arguments: Sequence[Expression], index: IndexUse) 
     variable, shift = split_shift(argument)
     if variable in body.positions:
         return index._replace(parameter=body.positions[variable], shift=index.shift - shift)
-    number = integer(argument)
+    number = evaluate_integer(argument)
     return None if number is None else index._replace(parameter=-1, axis=0, length=number)

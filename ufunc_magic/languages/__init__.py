@@ -4,7 +4,7 @@
 * `cython`: Cython.
 * `cuda`: CUDA C++, with its GPU: emulation headers, NVRTC, device arrays and launches, Numba's kernels.
 
-What they share is `cells`.  Other rooms ask a language by `language`, whose rows are `ufunc_magic.model.LANGUAGES`.
+What they share is `cells`.  Other rooms ask a language by `get_language`, whose rows are `ufunc_magic.model.LANGUAGES`.
 """
 
 import lazy_loader

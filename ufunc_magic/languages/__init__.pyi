@@ -1,1 +1,1 @@
-from .language_table import language as language, language_of as language_of
+from .language_table import find_language as find_language, get_language as get_language

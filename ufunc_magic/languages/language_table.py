@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib
 
 from ..cells import Language
-from ..model import LANGUAGES, ObjectCode, OptionError, language_key
+from ..model import LANGUAGES, ObjectCode, OptionError, find_language_key
 
 #: For object code that no cell made.
 _PLAIN = Language()
 
 
-def language(key: str) -> Language:
+def get_language(key: str) -> Language:
     """Return the language with that key.
 
     Raises
@@ -25,7 +25,7 @@ def language(key: str) -> Language:
     return importlib.import_module(LANGUAGES[key].room).LANGUAGE  # type: ignore[no-any-return]
 
 
-def language_of(object_code: ObjectCode) -> Language:
+def find_language(object_code: ObjectCode) -> Language:
     """Return the language of a cell's object code; a plain one for object code that no cell made."""
-    key = language_key(object_code.language)
-    return language(key) if key else _PLAIN
+    key = find_language_key(object_code.language)
+    return get_language(key) if key else _PLAIN

@@ -1,4 +1,4 @@
-from .cell_place import CellPlace as CellPlace, line_mark as line_mark
+from .cell_place import CellPlace as CellPlace, mark_line as mark_line
 from .comfort import Comfort as Comfort
 from .errors import (
     FAULTS as FAULTS,
@@ -25,22 +25,22 @@ from .files_read import FilesRead as FilesRead
 from .languages import (
     LANGUAGES as LANGUAGES,
     LanguageEntry as LanguageEntry,
-    language_key as language_key,
-    language_of_suffix as language_of_suffix,
+    find_language_key as find_language_key,
+    find_language_of_suffix as find_language_of_suffix,
+    find_source_suffix as find_source_suffix,
     own_views as own_views,
-    source_suffix as source_suffix,
 )
 from .object_code import (
     FunctionCode as FunctionCode,
     LoopCode as LoopCode,
     ObjectCode as ObjectCode,
     Target as Target,
+    add_contract as add_contract,
     check_contract as check_contract,
+    find_required_glibc as find_required_glibc,
     is_signed as is_signed,
     pack as pack,
-    required_glibc as required_glibc,
     unpack as unpack,
-    with_contract as with_contract,
 )
 from .option_keywords import OptionKeywords as OptionKeywords
 from .options import (
@@ -50,12 +50,12 @@ from .options import (
     Option as Option,
     Options as Options,
     chooses_cpu as chooses_cpu,
+    list_names as list_names,
     make_options as make_options,
-    names_for as names_for,
     read_core_sizes as read_core_sizes,
     refuse as refuse,
-    suited as suited,
-    with_options as with_options,
+    suit_options as suit_options,
+    take_options as take_options,
 )
 from .report_data import (
     UNTRIED as UNTRIED,
@@ -81,10 +81,10 @@ from .signature import (
     Signature as Signature,
     Unit as Unit,
     ValueUse as ValueUse,
-    core_groups as core_groups,
-    core_names as core_names,
-    core_size as core_size,
-    core_size_text as core_size_text,
-    loop_order as loop_order,
+    compute_core_size as compute_core_size,
+    find_core_names as find_core_names,
     number_type as number_type,
+    rank_loop as rank_loop,
+    split_core_groups as split_core_groups,
+    write_core_size as write_core_size,
 )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 _MARKED = re.compile("\x1f(\\d+)\x1f")
 
 
-def line_mark(line: int) -> str:
+def mark_line(line: int) -> str:
     """Mark a line of the source, for `CellPlace.text`."""
     return f"\x1f{line}\x1f"
 

@@ -55,16 +55,16 @@ LANGUAGES: dict[str, LanguageEntry] = {
 }
 
 
-def language_key(name: str) -> str:
+def find_language_key(name: str) -> str:
     """Return the key of a language by its name in object code, which may be a dialect's; ``""`` if it has no row."""
     if name in LANGUAGES:
         return name
     return next((key for key, entry in LANGUAGES.items() if name in dict(entry.dialects)), "")
 
 
-def source_suffix(name: str) -> str:
+def find_source_suffix(name: str) -> str:
     """Return the suffix of a file with source of a language or dialect."""
-    entry = LANGUAGES[language_key(name)]
+    entry = LANGUAGES[find_language_key(name)]
     return dict(entry.dialects).get(name, entry.suffix)
 
 
@@ -72,7 +72,7 @@ def source_suffix(name: str) -> str:
 _OTHER_SUFFIXES = {".cc": ".cpp", ".cxx": ".cpp", ".hpp": ".cpp", ".h": ".c", ".py": ".pyx"}
 
 
-def language_of_suffix(suffix: str) -> str:
+def find_language_of_suffix(suffix: str) -> str:
     """Return the language or dialect of files with this suffix; ``""`` if there is none."""
     suffix = _OTHER_SUFFIXES.get(suffix, suffix)
     names = {entry.suffix: key for key, entry in LANGUAGES.items()}
@@ -82,5 +82,5 @@ def language_of_suffix(suffix: str) -> str:
 
 def own_views(name: str) -> tuple[str, ...]:
     """Return the views of ``--show`` that only cells of this language or dialect have."""
-    key = language_key(name)
+    key = find_language_key(name)
     return LANGUAGES[key].views if key else ()

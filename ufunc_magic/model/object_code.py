@@ -31,7 +31,7 @@ from typing import Any, Literal, TypeVar
 
 from .cell_place import CellPlace
 from .errors import TargetError
-from .signature import MAX_OPERANDS, RECORD, TYPES, core_groups, core_names
+from .signature import MAX_OPERANDS, RECORD, TYPES, find_core_names, split_core_groups
 
 FORMAT_VERSION = 1
 _HEAD = struct.Struct("<4sHHII")
@@ -142,25 +142,25 @@ class FunctionCode:
     @property
     def cores(self) -> list[list[str]]:
         """Core dimensions of each input and output: names, or numbers for fixed sizes."""
-        groups = core_groups(self.core) or [[]] * (self.nin + self.nout)
+        groups = split_core_groups(self.core) or [[]] * (self.nin + self.nout)
         return [[word.removesuffix("?").removesuffix("|1") for word in group] for group in groups]
 
     @property
     def optional(self) -> frozenset[str]:
         """The core dimensions that arguments may lack."""
-        return frozenset(word[:-1] for group in core_groups(self.core) for word in group if word.endswith("?"))
+        return frozenset(word[:-1] for group in split_core_groups(self.core) for word in group if word.endswith("?"))
 
     @property
     def broadcast(self) -> list[list[bool]]:
         """Of each input, which of its core dimensions may be 1 instead."""
-        return [[word.endswith("|1") for word in group] for group in core_groups(self.core)[: self.nin]]
+        return [[word.endswith("|1") for word in group] for group in split_core_groups(self.core)[: self.nin]]
 
     @property
     def size_operands(self) -> dict[str, int]:
         """The places of the single numbers among the inputs that give sizes of outputs, by the names of these sizes."""
         cores = self.cores
         own = {dim for core in cores[: self.nin] for dim in core}
-        used = {name for core in cores[self.nin :] for dim in core for name in core_names(dim)} - own
+        used = {name for core in cores[self.nin :] for dim in core for name in find_core_names(dim)} - own
         sizes = {}
         for k, name in enumerate(self.parameters[: self.nin]):
             in_c = name[:-1] if iskeyword(name[:-1]) else name
@@ -285,7 +285,7 @@ def _digest_contract(object_code: ObjectCode) -> bytes:
     return hashlib.sha256(_canonical((where, what, memory, functions)).encode()).digest()
 
 
-def with_contract(object_code: ObjectCode) -> ObjectCode:
+def add_contract(object_code: ObjectCode) -> ObjectCode:
     """Write a digest of the header's description of calls into the code, for `check_contract`.
 
     Not on macOS, because a file that is changed after linking has no valid signature any more.
@@ -466,7 +466,7 @@ def _expect(kind: type, *lists: Iterable[Any]) -> None:
         raise TypeError(f"{[*map(list, lists)]!r:.200} should hold {kind.__name__} only")
 
 
-def required_glibc(code: bytes) -> str:
+def find_required_glibc(code: bytes) -> str:
     """The newest GLIBC symbol version that an ELF object asks for, ``"glibc 2.35"``, or ``""``.
 
     Read from the version-needs strings (gABI ``.gnu.version_r``), which name each one in full.

@@ -47,7 +47,7 @@ class Option:
     languages: tuple[str, ...] = ()
 
 
-def _option(
+def _declare_option(
     default: Any,
     flags: str,
     help: str,
@@ -76,7 +76,7 @@ class Options:
     The fields are in the order of the help text.
     """
 
-    types: str = _option(
+    types: str = _declare_option(
         "",
         "--types",
         "Compile code that is written in terms of T once for each of these types.",
@@ -84,7 +84,7 @@ class Options:
         languages="c cuda",
         accepts="str | Sequence[str] | None",
     )
-    signature: str = _option(
+    signature: str = _declare_option(
         "",
         "--signature",
         "Core signature of the cell's only function, as after '// ufunc:'.",
@@ -92,7 +92,7 @@ class Options:
         languages="c",
         accepts="str | None",
     )
-    identity: str = _option(
+    identity: str = _declare_option(
         "",
         "--identity",
         "Identity of functions of two inputs, for reduce over empty or several axes.",
@@ -100,19 +100,19 @@ class Options:
         choices="0 1 -1 reorderable none",
         accepts="str | int | None",
     )
-    cplus: bool = _option(False, "-+ --cplus", "Compile as C++; overloads and templates become loops.")
-    language_level: int = _option(
+    cplus: bool = _declare_option(False, "-+ --cplus", "Compile as C++; overloads and templates become loops.")
+    language_level: int = _declare_option(
         0, "-3", "Python 3 syntax (the default).", const=3, languages="cython", other=("-2", "Python 2 syntax.", 2)
     )
-    strict: bool = _option(
+    strict: bool = _declare_option(
         False, "--strict", "Use scalar math functions only: results equal those of the same C code in a plain loop."
     )
-    fast_math: bool = _option(
+    fast_math: bool = _declare_option(
         False,
         "--fast-math",
         "Compile (but not link) with -ffast-math: the rules for NaN, infinity and rounding are off.",
     )
-    parallel: int = _option(
+    parallel: int = _declare_option(
         0,
         "--parallel",
         "Run large calls on N threads, or on all cores without N.",
@@ -121,40 +121,46 @@ class Options:
         const=-1,
         accepts="int | bool",
     )
-    arch: str = _option(
+    arch: str = _declare_option(
         "portable",
         "--arch",
         "portable: one object that uses AVX2, AVX-512 or SVE where available; native: for this CPU only.",
         "--arch native",
         choices="portable native",
     )
-    compile_args: tuple[str, ...] = _option(
+    compile_args: tuple[str, ...] = _declare_option(
         (), "-c --compile-args", "Pass this argument to the compiler.", "-c=-DNDEBUG"
     )
-    link_args: tuple[str, ...] = _option((), "--link-args", "Pass this argument to the linker.", "--link-args=-Wl,-s")
-    lib: tuple[str, ...] = _option((), "-l --lib", "Link with this library.", "-l gsl")
-    library_dirs: tuple[str, ...] = _option(
+    link_args: tuple[str, ...] = _declare_option(
+        (), "--link-args", "Pass this argument to the linker.", "--link-args=-Wl,-s"
+    )
+    lib: tuple[str, ...] = _declare_option((), "-l --lib", "Link with this library.", "-l gsl")
+    library_dirs: tuple[str, ...] = _declare_option(
         (), "-L --library-dirs", "Also look for libraries in this folder.", "-L ~/lib"
     )
-    include: tuple[str, ...] = _option((), "-I --include", "Also look for headers in this folder.", "-I ~/include")
-    src: tuple[str, ...] = _option((), "-S --src", "Compile this source file together with the cell.", "-S helper.c")
-    wrap: tuple[str, ...] = _option(
+    include: tuple[str, ...] = _declare_option(
+        (), "-I --include", "Also look for headers in this folder.", "-I ~/include"
+    )
+    src: tuple[str, ...] = _declare_option(
+        (), "-S --src", "Compile this source file together with the cell.", "-S helper.c"
+    )
+    wrap: tuple[str, ...] = _declare_option(
         (),
         "--wrap",
         "Make ufuncs of the functions that the included headers declare and whose names match.",
         "--wrap 'gsl_sf_*'",
         languages="c",
     )
-    pgo: bool = _option(
+    pgo: bool = _declare_option(
         False,
         "--pgo",
         "Profile-guided optimization: compile, run the cell, and compile again with the branch counts.",
         languages="cython",
     )
-    torch: bool = _option(
+    torch: bool = _declare_option(
         False, "--torch", "Compile as C++ and link with LibTorch from the installed torch package.", languages="cython"
     )
-    cdef: bool = _option(
+    cdef: bool = _declare_option(
         True,
         "--cdef",
         "Bind cdef functions of numbers in the notebook, as ufuncs (the default).",
@@ -162,15 +168,15 @@ class Options:
         key=False,
         other=("--no-cdef", "Bind what %%cython binds: no cdef functions, unless a comment asks for one.", False),
     )
-    annotate: bool = _option(
+    annotate: bool = _declare_option(
         False,
         "-a --annotate",
         "Show which lines call Python, with their C code; in C, each line's share of the loop's instructions.",
     )
-    annotate_fullc: bool = _option(
+    annotate_fullc: bool = _declare_option(
         False, "--annotate-fullc", "Like -a, with the whole generated C code below.", languages="cython"
     )
-    device: str = _option(
+    device: str = _declare_option(
         "auto",
         "--device",
         "Where the functions run: auto uses the GPU if there is one, otherwise an emulation on the CPU.",
@@ -178,7 +184,7 @@ class Options:
         choices="auto cpu gpu",
         languages="cuda",
     )
-    abi: str = _option(
+    abi: str = _declare_option(
         "auto",
         "--abi",
         "How functions return their result: c by value, numba through the first pointer; auto checks each function.",
@@ -186,7 +192,7 @@ class Options:
         choices="auto c numba",
         languages="cuda",
     )
-    run_main: str = _option(
+    run_main: str = _declare_option(
         "",
         "--run-main",
         "Run the main() of the cell in the emulation, with these arguments, and show what it prints.",
@@ -197,29 +203,33 @@ class Options:
         key=False,
         accepts="str | bool",
     )
-    guard: bool = _option(
+    guard: bool = _declare_option(
         True,
         "--guard",
         "Try new code in another process first, where a crash does no harm (the default).",
         other=("--no-guard", "Skip the trial: bind the functions without running them first.", False),
     )
-    sanitize: bool = _option(
+    sanitize: bool = _declare_option(
         False,
         "--sanitize",
         "Also try the code in a build that reports undefined behaviour and out-of-bounds accesses by line. "
         "Every launch of an emulated CUDA kernel is checked.",
         languages="c cuda",
     )
-    sandbox: bool = _option(
+    sandbox: bool = _declare_option(
         False,
         "--sandbox",
         "Run every call in another process, so that a crash in any call raises an exception. Slower.",
         languages="c cuda",
     )
-    force: bool = _option(False, "-f --force", "Compile again, even if the code is in the cache.", key=False)
-    name: str = _option("", "-n --name", "Name of the cell in messages, and of the module.", "-n filters", key=False)
-    verbose: bool = _option(False, "-v --verbose", "Show the compiler command and the time of each step.", key=False)
-    time: float = _option(
+    force: bool = _declare_option(False, "-f --force", "Compile again, even if the code is in the cache.", key=False)
+    name: str = _declare_option(
+        "", "-n --name", "Name of the cell in messages, and of the module.", "-n filters", key=False
+    )
+    verbose: bool = _declare_option(
+        False, "-v --verbose", "Show the compiler command and the time of each step.", key=False
+    )
+    time: float = _declare_option(
         TIME,
         "--time",
         "Verify and time the functions after compiling (the default), for this long.",
@@ -230,42 +240,44 @@ class Options:
         accepts="float | bool | str",
         other=("--no-time -q", "Bind the functions only: no verification and no table.", 0.0),
     )
-    size: int = _option(
+    size: int = _declare_option(
         0, "--size -N", "Number of elements to time with; 0 chooses automatically.", "-N 100000", key=False
     )
-    core: str = _option(
+    core: str = _declare_option(
         "",
         "--core",
         "Sizes of core dimensions to time with, of functions of arrays.",
         "--core n=4096,m=3",
         key=False,
     )
-    data: str = _option(
+    data: str = _declare_option(
         "",
         "--data",
         "Verify and time on these arrays, one for each input: names from the notebook, or expressions.",
         "--data x,y",
         key=False,
     )
-    ref: str = _option(
+    ref: str = _declare_option(
         "",
         "--ref",
         "Compare with this Python function or expression instead of the Python form of the cell.",
         "--ref 'np.hypot'",
         key=False,
     )
-    vs: str = _option(
+    vs: str = _declare_option(
         "",
         "--vs",
         "Also time the same function as written for these: numpy, numba, numexpr, cython, vectorize.",
         "--vs numpy,numba",
         key=False,
     )
-    sizes: str = _option(
+    sizes: str = _declare_option(
         "", "--sizes", "Measure the time per element for these numbers of elements.", "--sizes 10:1e7", key=False
     )
-    plot: bool = _option(False, "--plot", "Plot the time per element over --sizes (10:1e7 by default).", key=False)
-    show: str = _option(
+    plot: bool = _declare_option(
+        False, "--plot", "Plot the time per element over --sizes (10:1e7 by default).", key=False
+    )
+    show: str = _declare_option(
         "",
         "--show",
         "Show the assembly of the hot loop (asm), which loops are vectorized and why others are not (vec), "
@@ -288,7 +300,7 @@ class Options:
 _DEFAULT = Options()
 
 
-def _rows() -> Iterator[Option]:
+def _list_rows() -> Iterator[Option]:
     for f in fields(Options):
         (flags, help, example, action, const), other = f.metadata["rows"]
         kind = int if type(f.default) is int else str
@@ -301,7 +313,7 @@ def _rows() -> Iterator[Option]:
 
 
 #: In the order of the help text.
-TABLE = tuple(_rows())
+TABLE = tuple(_list_rows())
 
 #: Keyword of `make_options` -> its types, as a signature shows them.  Lists may be given for repeated options.
 KEYWORD_TYPES = {
@@ -440,7 +452,7 @@ def refuse(options: Options, *, language: str) -> None:
             )
 
 
-def suited(options: Options, *, language: str) -> Options:
+def suit_options(options: Options, *, language: str) -> Options:
     """``options`` with those that do not apply to ``language`` reset to their defaults.
 
     For remembered options, which the user did not write for this cell.
@@ -488,13 +500,13 @@ def _check_value(name: str, value: Any, kind: type) -> Any:
     return value
 
 
-def names_for(language: str) -> tuple[str, ...]:
+def list_names(language: str) -> tuple[str, ...]:
     """Keywords that mean something for cells of a language, in the order of the help text."""
     rows = (row for row in TABLE if not row.languages or language in row.languages)
     return tuple(dict.fromkeys(row.dest for row in rows))
 
 
-def with_options(names: Iterable[str]) -> Callable[[_F], _F]:
+def take_options(names: Iterable[str]) -> Callable[[_F], _F]:
     """Decorate a function that takes ``**options``: its signature and its docstring have a parameter for each.
 
     The list is inserted before ``Raises``, as in numpydoc.

@@ -144,7 +144,7 @@ class CompiledCell:
     report_data: ReportData = field(repr=False)
     files_read: FilesRead = field(default=FilesRead(), repr=False)
 
-    def noted(self, *notes: str) -> CompiledCell:
+    def add_notes(self, *notes: str) -> CompiledCell:
         """The cell with more notes."""
         return replace(self, report_data=replace(self.report_data, notes=(*self.report_data.notes, *notes)))
 

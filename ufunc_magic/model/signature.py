@@ -99,7 +99,7 @@ _OPERATIONS: dict[type[ast.operator], tuple[Callable[[int, int], int], str]] = {
 }
 
 
-def core_groups(text: str) -> list[list[str]]:
+def split_core_groups(text: str) -> list[list[str]]:
     """The core dimensions in each parenthesis of one side of a signature or of both, as written."""
     groups: list[list[str]] = []
     depth, word = 0, ""
@@ -115,7 +115,7 @@ def core_groups(text: str) -> list[list[str]]:
     return groups
 
 
-def core_names(dimension: str) -> frozenset[str]:
+def find_core_names(dimension: str) -> frozenset[str]:
     """The names that a core dimension is computed of.
 
     Raises
@@ -124,11 +124,11 @@ def core_names(dimension: str) -> frozenset[str]:
         If it is neither a number, a name nor computed.
     """
     names = frozenset(word for word in re.split(r"\W+", dimension) if word.isidentifier())
-    core_size(dimension, dict.fromkeys(names, 1))
+    compute_core_size(dimension, dict.fromkeys(names, 1))
     return names
 
 
-def core_size(dimension: str, sizes: Mapping[str, int]) -> int:
+def compute_core_size(dimension: str, sizes: Mapping[str, int]) -> int:
     """The size of a core dimension: a number, a name, or computed of others as in ``"n+m-1"``.
 
     Raises
@@ -139,7 +139,7 @@ def core_size(dimension: str, sizes: Mapping[str, int]) -> int:
     return _compute(dimension, sizes, int, lambda sign, a, b: _OPERATIONS[sign][0](a, b))
 
 
-def core_size_text(dimension: str, sizes: Mapping[str, str]) -> str:
+def write_core_size(dimension: str, sizes: Mapping[str, str]) -> str:
     """The same in C, with a C expression for each name."""
     return _compute(dimension, sizes, str, lambda sign, a, b: _OPERATIONS[sign][1].format(a, b))
 
@@ -248,7 +248,7 @@ class OperandUse(NamedTuple):
 
     def stop(self, sizes: Mapping[str, int]) -> int:
         """The number that all indices are below, by core dimensions."""
-        return min((core_size(text, sizes) for text in self.below), default=0)
+        return min((compute_core_size(text, sizes) for text in self.below), default=0)
 
 
 @dataclass(frozen=True)
@@ -569,7 +569,7 @@ class Signature:
     def open_sizes(self) -> list[str]:
         """The names in sizes of outputs that no array has: a number or ``out=`` gives them."""
         own = {dim for o in self.inputs for dim in o.core}
-        return [name for dim in self.own_output_dims for name in sorted(core_names(dim) - own)]
+        return [name for dim in self.own_output_dims for name in sorted(find_core_names(dim) - own)]
 
     @property
     def is_sized(self) -> bool:
@@ -587,7 +587,7 @@ class Signature:
         return {name: operand for name, operand in named.items() if name in used}
 
 
-def loop_order(types: tuple[int, ...]) -> tuple[int, ...]:
+def rank_loop(types: tuple[int, ...]) -> tuple[int, ...]:
     """Sort key that puts narrow loops before wide ones, inputs compared first.
 
     NumPy takes the first loop to which the inputs cast safely, so a wide loop ahead of a narrow one

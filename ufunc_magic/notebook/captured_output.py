@@ -27,9 +27,9 @@ PAUSE = 0.2
 def _make_file(room: int) -> int:
     """Make a file without a name; if the system has files in memory, it cannot grow beyond ``room``."""
     if not hasattr(os, "memfd_create"):
-        from ..store import default
+        from ..store import open_default
 
-        with default().scratch() as folder:
+        with open_default().scratch() as folder:
             return os.open(folder / "output", os.O_RDWR | os.O_CREAT)
     import fcntl  # not on Windows
 
@@ -85,7 +85,7 @@ class _Forwarding:
         self._over = threading.Event()
         number = os.environ.get("UFUNC_MAGIC_OUTPUT", "").replace("_", "")
         limit = int(number) if number.isdecimal() else SHOWN
-        _flush()
+        _flush_output()
         self._streams = {name: _Stream(name, n, limit) for n, name in ((1, "stdout"), (2, "stderr"))}
         for name in self._streams:
             self._hook(getattr(sys, name))
@@ -112,7 +112,7 @@ class _Forwarding:
         with self._lock:
             self._reader = threading.get_ident()
             try:
-                _flush()
+                _flush_output()
                 for name, stream in self._streams.items():
                     if text := stream.take(last=last):
                         getattr(sys, name).write(text)
@@ -170,10 +170,10 @@ class Capture:
         if forwarding is not None:
             forwarding.end()
         else:
-            _flush()
+            _flush_output()
 
 
-def _flush() -> None:
+def _flush_output() -> None:
     if "ufunc_magic.runtime.c_library" in sys.modules:
         from ..runtime import flush_stdio
 

@@ -16,11 +16,11 @@ from typing import Any
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult
 
 from ..model import LANGUAGES
-from .option_line import CACHE, COMPARE, CONFIG, SAVE, complete, options_of
+from .option_line import CACHE, COMPARE, CONFIG, SAVE, complete, list_options
 
 _LINE = re.compile(r"\s*%%?(?P<magic>\w+)(?P<rest>\s.*)$", re.DOTALL)
 _TABLES = {
-    **{entry.magic.removeprefix("%%"): options_of(language) for language, entry in LANGUAGES.items()},
+    **{entry.magic.removeprefix("%%"): list_options(language) for language, entry in LANGUAGES.items()},
     "ufunc_config": CONFIG,
     "ufunc_cache": CACHE,
     "ufunc_compare": COMPARE,
@@ -94,7 +94,7 @@ def complete_cell(context: CompletionContext) -> SimpleMatcherResult:
     magic = _MAGIC.match(lines[first])
     if magic is None or context.cursor_line <= first:
         return {"completions": []}
-    from ..languages import language as language_named  # not before the first Tab in such a cell
+    from ..languages import get_language as language_named  # not before the first Tab in such a cell
 
     key = _OF_MAGIC[magic[1]]
     language = language_named(key)
@@ -110,12 +110,12 @@ def complete_cell(context: CompletionContext) -> SimpleMatcherResult:
         own = re.findall(r"[A-Za-z_]\w*", _NO_NAMES["c" if in_c else key].sub(" ", text))
         words += [*own, *language.words.split()]
     if in_c and fragment:
-        from ..compilers import declared_by  # not before the first Tab
+        from ..compilers import list_declared  # not before the first Tab
 
         folders = re.findall(r"(?:-I|--include)[ =]?(\S+)", magic[2])
         included = re.findall(r"^\s*#\s*include\s*[<\"]([^>\"\n]+)", text, re.MULTILINE)
         for name in (*included, *language.headers):
-            words += (*declared_by(name), *_list_declared([name], (".", *folders, *_SYSTEM)))
+            words += (*list_declared(name), *_list_declared([name], (".", *folders, *_SYSTEM)))
     offered = sorted({word for word in words if word.startswith(fragment) and word != fragment})
     return {
         "completions": [SimpleCompletion(word, type="name") for word in offered],

@@ -33,7 +33,7 @@ for cplus in (False, True):
         ufunc_magic.compile_c("#include <math.h>\\ndouble first_use(double x) {{ return exp(x); }}", cplus=cplus)
     except ufunc_magic.UfuncMagicError:
         pass  # the user's own cell reports the reason
-store.default().remember({fact!r}, "done")
+store.open_default().remember({fact!r}, "done")
 """
 
 #: Modules that a first cell and its table import, and with them NumPy.
@@ -53,7 +53,7 @@ def prepare(shell: InteractiveShell) -> None:
 
     Another process compiles it, at low priority; it ends with this one.  A version prepares each compiler once.
     """
-    if in_a_notebook(shell):
+    if is_in_notebook(shell):
         timer = threading.Timer(PAUSE, begin)
         timer.daemon = True
         timer.start()
@@ -68,7 +68,7 @@ def prepare(shell: InteractiveShell) -> None:
 def work_ahead(language: str, cell: str, options: Options) -> None:
     """Prepare the next cell of that language in another process, at low priority."""
     with Comfort("what the next cell needs", []):
-        from ..languages import language as language_named
+        from ..languages import get_language as language_named
 
         if program := language_named(language).work_ahead(cell, options=options):
             _start_once(program)
@@ -87,13 +87,13 @@ def prepare_next(shell: InteractiveShell) -> Iterator[None]:
     try:
         yield
     finally:
-        if in_a_notebook(shell):
+        if is_in_notebook(shell):
             timer = threading.Timer(AFTER_A_CELL, _start_compiler)
             timer.daemon = True
             timer.start()
 
 
-def in_a_notebook(shell: InteractiveShell) -> bool:
+def is_in_notebook(shell: InteractiveShell) -> bool:
     """Whether a kernel runs the cells: it outlives them and works between them."""
     return getattr(shell, "kernel", None) is not None
 
@@ -105,7 +105,7 @@ def begin() -> None:
         from .. import compilers, store
 
         fact = f"first use 2 {version('ufunc_magic')} {compilers.find().identity()!r}"
-        if store.default().recall(fact) is None:
+        if store.open_default().recall(fact) is None:
             compilers.start_python(_PREPARE.format(fact=fact))
     _start_compiler(recalled=True)
 

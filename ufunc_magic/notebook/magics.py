@@ -26,7 +26,7 @@ from ..model import (
     UfuncMagicError,
     make_options,
     refuse,
-    suited,
+    suit_options,
 )
 from . import completion, first_use, option_line
 from .bound_names import Names
@@ -78,7 +78,7 @@ class Remembered:
         return f"default options: {' '.join(words)}" if words else "no default options"
 
 
-def first_line_of(source: str, running: str) -> int:
+def find_first_line(source: str, running: str) -> int:
     """The number that the editor gives the first line of ``source`` in the ``running`` cell.
 
     It is 2 below a magic on the first line, and more below empty lines or other magics (``%%time``).  A source that
@@ -131,10 +131,10 @@ def _show_stop(name: str, outcome: str) -> Iterator[None]:
         raise _Stopped(line).with_traceback(trace) from None
 
 
-def _no_progress() -> Progress:
-    from ..pipeline import progress
+def _make_no_progress() -> Progress:
+    from ..pipeline import make_progress
 
-    return progress(None)
+    return make_progress(None)
 
 
 @magics_class
@@ -170,7 +170,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         self._running = ""
 
     @line_cell_magic
-    @_insert_options(option_line.options_of("c"))
+    @_insert_options(option_line.list_options("c"))
     def c_ufunc(self, line: str, cell: str | None = None) -> Report | None:
         """Compile C code and bind its functions as NumPy ufuncs.
 
@@ -212,7 +212,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         return self._cell(line, cell, language="c")
 
     @line_cell_magic
-    @_insert_options(option_line.options_of("cython"))
+    @_insert_options(option_line.list_options("cython"))
     def cython_ufunc(self, line: str, cell: str | None = None) -> Report | None:
         """Compile Cython code and bind its functions; functions of numbers work on arrays, too.
 
@@ -261,7 +261,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         return self._cell(line, cell, language="cython")
 
     @line_cell_magic
-    @_insert_options(option_line.options_of("cuda"))
+    @_insert_options(option_line.list_options("cuda"))
     def cuda_device(self, line: str, cell: str | None = None) -> Report | None:
         """Compile CUDA C++ code and bind its device functions and kernels.
 
@@ -321,7 +321,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         with first_use.prepare_next(self.shell), marks.mark_failure(), _show_stop(name, "bound nothing"):
             self.capture.begin()
             # Displayed output cannot be removed, so a quiet cell shows no progress.
-            progress = self._progress() if options.time else _no_progress()
+            progress = self._progress() if options.time else _make_no_progress()
             built = self._build(cell, language=language, options=options, name=name, progress=progress)
             if built and built.printed and options.time:
                 sys.stdout.write(built.printed)
@@ -333,7 +333,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             # Last, so that a cell whose report fails binds nothing either.
             self.names.bind(built, options, cell_id=self._cell_id)
             self._last = built
-            if first_use.in_a_notebook(self.shell) and not built.cached:
+            if first_use.is_in_notebook(self.shell) and not built.cached:
                 first_use.work_ahead(language, cell, options)
             return report
 
@@ -349,7 +349,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         """Compile a cell; None for one that has only a main(), which is to run."""
         from .. import compilers, pipeline
 
-        first_line = first_line_of(cell, self._running)
+        first_line = find_first_line(cell, self._running)
         with Waiting(progress, f"compiling {name}", how_far=compilers.describe_progress) as waiting:
             try:
                 return pipeline.build(
@@ -416,7 +416,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         if values is None:
             return None
         try:
-            options = make_options(values, base=suited(self.remembered().options, language=language))
+            options = make_options(values, base=suit_options(self.remembered().options, language=language))
             refuse(options, language=language)
             return options
         except OptionError as error:
@@ -442,9 +442,9 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
 
     def _progress(self) -> Progress:
         """A progress line in a notebook; a terminal would get line after line."""
-        from ..pipeline import progress
+        from ..pipeline import make_progress
 
-        return progress(display if getattr(self.shell, "kernel", None) is not None else None)
+        return make_progress(display if getattr(self.shell, "kernel", None) is not None else None)
 
     def show_in_place(self, value: Report | Comparison) -> None:
         """Replace a progress line by its result, so that no empty output is left in the notebook.
@@ -587,17 +587,17 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         {options}
         """
         from .. import runtime
-        from ..store import default, read_size
+        from ..store import open_default, read_size
 
         values = self._parse(line, option_line.CACHE, "%ufunc_cache")
         if values is None:
             return None
-        cache = default()
+        cache = open_default()
         if "clear" in values:
             cache.clear()
         if "prune" in values:
             cache.prune(read_size(values["prune"], name="--prune"))
-        return Caches(cache, *runtime.weight(), *runtime.mappings())
+        return Caches(cache, *runtime.measure_weight(), *runtime.count_mappings())
 
     @line_magic
     def ufunc_doctor(self, line: str) -> Diagnosis | None:

@@ -43,13 +43,13 @@ SAVE: Table = (
 )
 
 
-def options_of(language: str) -> Table:
+def list_options(language: str) -> Table:
     """The options that cells of a language can have."""
     return tuple(option for option in TABLE if language in (option.languages or (language,)))
 
 
 @functools.cache
-def flags_of(table: Table) -> dict[str, tuple[Option, Any]]:
+def list_flags(table: Table) -> dict[str, tuple[Option, Any]]:
     """Flag as typed -> its row, and the value of a flag without a value of its own."""
     flags = {flag: (option, option.const) for option in table for flag in option.flags}
     negated = {option.dest for option in table for flag in option.flags if flag.startswith("--no-")}
@@ -78,7 +78,7 @@ def parse(line: str | Sequence[str], table: Table = TABLE, *, others: list[str] 
         For a word that is no option (with the nearest right spelling), a missing or superfluous
         value, a value of the wrong kind, an open quote.
     """
-    flags = flags_of(table)
+    flags = list_flags(table)
     values: dict[str, Any] = {}
     words = split(line) if isinstance(line, str) else list(line)
     while words:
@@ -128,10 +128,10 @@ def _make_error(flag: str, table: Table) -> OptionError:
     if not flag.startswith("-"):
         remedy = "Write the code below the first line." if table is TABLE else "-h lists all options."
         return OptionError(f"{flag!r} is not an option.", remedy=remedy)
-    if not flag.startswith("--") and "-c" in flags_of(table):
+    if not flag.startswith("--") and "-c" in list_flags(table):
         remedy = f"To pass it to the compiler, write -c={flag}"
     else:
-        near = difflib.get_close_matches(flag, flags_of(table), n=1, cutoff=0.6)
+        near = difflib.get_close_matches(flag, list_flags(table), n=1, cutoff=0.6)
         remedy = f"Did you mean {near[0]}?" if near else "-h lists all options."
     return OptionError(f"{flag} is not an option.", remedy=remedy)
 
@@ -175,7 +175,7 @@ def complete(text: str, table: Table = TABLE) -> tuple[str, list[str]]:
     fragment, matches : str, list of str
         The end of ``text`` that the matches replace.
     """
-    flags = flags_of(table)
+    flags = list_flags(table)
     before = text.split()
     fragment = "" if not before or text[-1].isspace() else before.pop()
     flag, equals, value = fragment.partition("=")

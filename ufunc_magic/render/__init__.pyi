@@ -1,8 +1,13 @@
 from .comparison import Comparison as Comparison
 from .optional_packages import import_optional as import_optional, import_required as import_required
 from .progress import Progress as Progress
-from .report import Bound as Bound, Report as Report, contents as contents
-from .source_views import View as View, ViewName as ViewName, read_loops as read_loops, views as views
+from .report import Bound as Bound, Report as Report, describe_contents as describe_contents
+from .source_views import (
+    View as View,
+    ViewName as ViewName,
+    make_source_views as make_source_views,
+    read_loops as read_loops,
+)
 from .tables import (
     Agreement as Agreement,
     Kind as Kind,
@@ -10,8 +15,8 @@ from .tables import (
     Row as Row,
     agrees as agrees,
     count as count,
-    duration as duration,
-    percent as percent,
-    ratio as ratio,
+    spell_duration as spell_duration,
+    spell_percent as spell_percent,
+    spell_ratio as spell_ratio,
 )
 from .vectorization import ANY_ORDER as ANY_ORDER, LoopReport as LoopReport, has_loop as has_loop

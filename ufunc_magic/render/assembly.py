@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..compilers import GENERATED
 from ..model import CellFunction, CompiledCell, ObjectCode
-from ..runtime import letters
+from ..runtime import spell_letters
 from .tables import count
 
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
@@ -107,9 +107,9 @@ def read(text: str) -> Listing:
             files[match[1]] = match[3] or match[2]
         elif match := _SIZE.match(line):
             if name and match[1].strip('"') == name:
-                functions[name] = ListedFunction(name, tuple(body), _loops(body))
+                functions[name] = ListedFunction(name, tuple(body), _find_loops(body))
                 name = ""
-        elif name and (words := _instruction(line)):
+        elif name and (words := _read_instruction(line)):
             # gcc 16 gives what it joins after vectorizing, such as a fused multiply-add, the place of our store.
             joined = place[0] == GENERATED and of_cell[0] and _ARITHMETIC.match(words)
             body.append(Instruction(words, *(of_cell if joined else place), tuple(labels)))
@@ -117,13 +117,13 @@ def read(text: str) -> Listing:
     return functions
 
 
-def _instruction(line: str) -> str:
+def _read_instruction(line: str) -> str:
     """The instruction of a line without its comment, or ``""`` for a directive or a comment."""
     words = " ".join(_COMMENT.sub("", line).split())
     return "" if words.startswith((".", "#")) else words
 
 
-def _loops(body: list[Instruction]) -> tuple[frozenset[int], ...]:
+def _find_loops(body: list[Instruction]) -> tuple[frozenset[int], ...]:
     """Loops of the flow of control, wherever the compiler has put their blocks: cycles, and cycles in those."""
     where = {label: n for n, instruction in enumerate(body) for label in instruction.labels}
     after: list[list[int]] = []
@@ -134,7 +134,7 @@ def _loops(body: list[Instruction]) -> tuple[frozenset[int], ...]:
     loops: list[frozenset[int]] = []
     waiting = [frozenset(range(len(body)))]
     while waiting:
-        for loop in _cycles(after, waiting.pop()):
+        for loop in _find_cycles(after, waiting.pop()):
             loops.append(loop)
             # Without the instructions through which it is entered, only loops inside of it remain cycles.
             entered = {m for n, to in enumerate(after) if n not in loop for m in to if m in loop} or {min(loop)}
@@ -142,7 +142,7 @@ def _loops(body: list[Instruction]) -> tuple[frozenset[int], ...]:
     return tuple(sorted(loops, key=lambda loop: (-len(loop), min(loop))))
 
 
-def _cycles(after: list[list[int]], within: frozenset[int]) -> Iterator[frozenset[int]]:
+def _find_cycles(after: list[list[int]], within: frozenset[int]) -> Iterator[frozenset[int]]:
     """Strongly connected parts of a graph, but for single nodes: each has an edge that leads back."""
     before: list[list[int]] = [[] for _ in after]
     for node in within:
@@ -151,12 +151,12 @@ def _cycles(after: list[list[int]], within: frozenset[int]) -> Iterator[frozense
     heads = {following for node in within for following in after[node] if following <= node} & within
     while heads:
         head = heads.pop()
-        if part := _reached(after, head, within) & _reached(before, head, within):
+        if part := _find_reached(after, head, within) & _find_reached(before, head, within):
             yield part
         heads -= part
 
 
-def _reached(edges: list[list[int]], start: int, within: frozenset[int]) -> frozenset[int]:
+def _find_reached(edges: list[list[int]], start: int, within: frozenset[int]) -> frozenset[int]:
     """Nodes at the ends of ways from ``start``, itself only where one leads back."""
     reached: set[int] = set()
     waiting = [start]
@@ -167,7 +167,7 @@ def _reached(edges: list[list[int]], start: int, within: frozenset[int]) -> froz
     return frozenset(reached)
 
 
-def called(target: str) -> str:
+def name_called(target: str) -> str:
     """A called function in words: ``"exp, 8 at a time"`` for a vector variant of libm's."""
     match = _VECTOR.match(target)
     return f"{match[3]}, {match[2]} at a time" if match else target
@@ -245,7 +245,7 @@ class HotLoop:
         return ", ".join(part for part in (count(len(self.placed), "instruction"), how, self.clone) if part)
 
 
-def hot_loops(cell: CompiledCell, listing: Listing, *, features: Collection[str]) -> tuple[HotLoop, ...]:
+def find_hot_loops(cell: CompiledCell, listing: Listing, *, features: Collection[str]) -> tuple[HotLoop, ...]:
     """The hot loop of every ufunc of a cell, for the types that are timed.
 
     Parameters
@@ -257,15 +257,15 @@ def hot_loops(cell: CompiledCell, listing: Listing, *, features: Collection[str]
         What this CPU has; the clone that it would run is the one that is shown.
     """
     functions = cell.report_data.functions
-    loops = (_hot_loop(cell.object_code, code, listing, features) for code in functions if code.loops)
+    loops = (_find_hot_loop(cell.object_code, code, listing, features) for code in functions if code.loops)
     return tuple(loop for loop in loops if loop is not None)
 
 
-def _hot_loop(
+def _find_hot_loop(
     object_code: ObjectCode, code: CellFunction, listing: Listing, features: Collection[str]
 ) -> HotLoop | None:
     loop = next((loop for loop in code.loops if loop.types == code.timed), code.loops[-1])
-    kernel, clone = clone_of(loop.index, listing, features)
+    kernel, clone = find_clone(loop.index, listing, features)
     if kernel is None:
         return None
     own = {n for n, i in enumerate(kernel.instructions) if i.file == object_code.name}
@@ -274,17 +274,17 @@ def _hot_loop(
         chosen = [(i, 0) for i in kernel.instructions]
     else:
         chosen = [(kernel.instructions[n], kernel.depth(n) - 1) for n in sorted(hottest)]
-    for function in _followed([i for i, _ in chosen], listing, object_code.name):
+    for function in _follow_calls([i for i, _ in chosen], listing, object_code.name):
         chosen += [(i, function.depth(n)) for n, i in enumerate(function.instructions)]
     placed = tuple(
-        Placed(i.text, i.line if i.file == object_code.name else 0, inner, called(i.target) if i.calls else "")
+        Placed(i.text, i.line if i.file == object_code.name else 0, inner, name_called(i.target) if i.calls else "")
         for i, inner in chosen
     )
     in_order = _adds_in_order(kernel, hottest or frozenset())
-    return HotLoop(code.name, letters(loop.types, code.nin), clone, _vectors(placed), placed, in_order)
+    return HotLoop(code.name, spell_letters(loop.types, code.nin), clone, _describe_vectors(placed), placed, in_order)
 
 
-def clone_of(index: int, functions: Listing, features: Collection[str]) -> tuple[ListedFunction | None, str]:
+def find_clone(index: int, functions: Listing, features: Collection[str]) -> tuple[ListedFunction | None, str]:
     """The variant of kernel ``index`` that a CPU with ``features`` runs, and what it is called."""
     functions = {m[1] + m[2].replace("-", "_"): f for name, f in functions.items() if (m := _OURS.match(name))}
     for kernel in (f"__ufm_kernel_{index}", f"__ufm_item_{index}"):
@@ -298,7 +298,7 @@ def clone_of(index: int, functions: Listing, features: Collection[str]) -> tuple
     return functions.get(f"__ufm_sequence_{index}"), ""
 
 
-def _followed(start: Sequence[Instruction], listing: Listing, name: str) -> list[ListedFunction]:
+def _follow_calls(start: Sequence[Instruction], listing: Listing, name: str) -> list[ListedFunction]:
     """Functions of the cell that ``start`` calls, and what they call."""
     followed: dict[str, ListedFunction] = {}
     level = list(start)
@@ -329,7 +329,7 @@ def _is_packed(text: str) -> bool:
     return bool(_PACKED.match(text) or _NEON.search(text) or _SVE.search(text))
 
 
-def _vectors(placed: Sequence[Placed]) -> str:
+def _describe_vectors(placed: Sequence[Placed]) -> str:
     if any(_SVE.search(p.text) for p in placed):
         return "SVE vectors"
     packed = [p.text for p in placed if _PACKED.match(p.text) or _NEON.search(p.text)]

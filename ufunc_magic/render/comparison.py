@@ -16,10 +16,10 @@ from typing import Any
 
 from ..model import Comfort
 from . import tables
-from .figure import drawable, figure, plot_rows
+from .figure import is_drawable, plot_rows, write_figure
 from .optional_packages import import_required
 from .saved import Difference, find_changes, read_file, write_file, write_json
-from .tables import Cells, Level, Row, agrees, count, duration, escape, explained, verdict
+from .tables import Cells, Level, Row, agrees, count, escape, explain_words, spell_duration, write_verdict
 
 #: The call, and its types in words.
 Title = tuple[str, str]
@@ -84,17 +84,17 @@ class Comparison:
         return tuple(sorted((row for row in self.rows if row.label == label), key=lambda row: row.elements))
 
     def __str__(self) -> str:
-        return "\n".join(text_block(self, self._title))
+        return "\n".join(write_text_block(self, self._title))
 
     def _repr_html_(self) -> str:
-        return html_page([(self, self._title)], caption="", items=())
+        return write_html_page([(self, self._title)], caption="", items=())
 
     def to_svg(self) -> str:
         """Time per element over sizes, drawn; ``""`` for fewer than three sizes."""
-        return drawing(self, self.name)
+        return write_drawing(self, self.name)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return bundle(self, [self])
+        return make_bundle(self, [self])
 
     def to_json(self) -> str:
         """The comparison as JSON; numbers JSON does not have are strings (``"nan"``, ``"inf"``)."""
@@ -102,11 +102,11 @@ class Comparison:
 
     def to_markdown(self) -> str:
         """The table in Markdown, below its headline."""
-        return markdown(self, self._title)
+        return write_markdown(self, self._title)
 
     def to_latex(self) -> str:
         """The table in LaTeX, a ``tabular``; it needs the package ``booktabs``."""
-        return latex(self, self._title)
+        return write_latex(self, self._title)
 
     def to_pandas(self) -> Any:
         """A ``pandas.DataFrame``, one line for each row; times in seconds.
@@ -170,7 +170,7 @@ class Comparison:
         """
         if ax is None:
             _, ax = import_required("matplotlib.pyplot", purpose="plot()").subplots()
-        return plot_rows(self.rows, ax, title=self.name, over_sizes=_over_sizes(self))
+        return plot_rows(self.rows, ax, title=self.name, over_sizes=_is_over_sizes(self))
 
     @property
     def _title(self) -> Title:
@@ -180,31 +180,31 @@ class Comparison:
 # -- text and HTML
 
 
-def text_block(comparison: Comparison, title: Title) -> list[str]:
+def write_text_block(comparison: Comparison, title: Title) -> list[str]:
     """Lines of one comparison."""
-    if _over_sizes(comparison):
-        return _text_sizes(comparison, title)
-    line = tables.headline(_name(comparison), comparison.rows)
-    return tables.text_group(comparison.rows, title, line=line, inputs=comparison.inputs, notes=comparison.notes)
+    if _is_over_sizes(comparison):
+        return _write_text_sizes(comparison, title)
+    line = tables.write_headline(_name(comparison), comparison.rows)
+    return tables.write_text_group(comparison.rows, title, line=line, inputs=comparison.inputs, notes=comparison.notes)
 
 
-def html_page(
+def write_html_page(
     pairs: Sequence[tuple[Comparison, Title]], *, caption: str, items: Sequence[str], more: Sequence[str] = ()
 ) -> str:
     """A table for each comparison, drawings of those over sizes, then what else there is to say; ``more`` is folded."""
-    parts = [_html_sizes(c, title) if _over_sizes(c) else _html_rows(c, title) for c, title in pairs]
-    parts += map(_paragraph, items)
-    parts += [_folded(tables.count(len(more), "more note"), "".join(map(_paragraph, more)))] if more else []
-    parts += [_paragraph(caption)] if caption else []
-    flat = [c for c, _ in pairs if not _over_sizes(c)]
+    parts = [_write_html_sizes(c, title) if _is_over_sizes(c) else _write_html_rows(c, title) for c, title in pairs]
+    parts += map(_write_paragraph, items)
+    parts += [_fold(tables.count(len(more), "more note"), "".join(map(_write_paragraph, more)))] if more else []
+    parts += [_write_paragraph(caption)] if caption else []
+    flat = [c for c, _ in pairs if not _is_over_sizes(c)]
     if any(c.rows for c in flat):
-        parts.append(_how_to_read("\n".join([*map(str, flat), *items])))
+        parts.append(_write_meanings("\n".join([*map(str, flat), *items])))
     return f"<div>{''.join(parts)}</div>"
 
 
-def _html_rows(comparison: Comparison, title: Title) -> str:
-    line = tables.headline(_name(comparison), comparison.rows)
-    return tables.html_group(comparison.rows, title, line=line, inputs=comparison.inputs, notes=comparison.notes)
+def _write_html_rows(comparison: Comparison, title: Title) -> str:
+    line = tables.write_headline(_name(comparison), comparison.rows)
+    return tables.write_html_group(comparison.rows, title, line=line, inputs=comparison.inputs, notes=comparison.notes)
 
 
 #: The beginning of a compiler's message, and the colours of its bar, visible on light and dark pages.
@@ -212,37 +212,37 @@ _MESSAGE = re.compile(r".*?:\d+(?::\d+)?: (error|warning): ")
 _BARS = {"error": "#d32f2f", "warning": "#e08a00"}
 
 
-def _paragraph(text: str) -> str:
+def _write_paragraph(text: str) -> str:
     style = "padding:.15em .3em;white-space:pre-wrap"
     if message := _MESSAGE.match(text):
         style += f";border-left:4px solid {_BARS[message[1]]};padding-left:.6em;margin:.3em 0"
     if "\n" in text:
         style += ";font-family:monospace"  # so that a caret is below its column
-    return f'<div style="{style}">{explained(text)}</div>'
+    return f'<div style="{style}">{explain_words(text)}</div>'
 
 
-def _how_to_read(page: str) -> str:
+def _write_meanings(page: str) -> str:
     """The meanings of a page's words, folded: touch screens show no tooltips."""
-    words = dict.fromkeys(tables.words_in(" ".join(page.split())))
+    words = dict.fromkeys(tables.find_words(" ".join(page.split())))
     lines = "".join(f"<div><em>{escape(word)}</em>: {escape(tables.MEANINGS[word])}</div>" for word in words)
-    return _folded("how to read the table", lines)
+    return _fold("how to read the table", lines)
 
 
-def _folded(summary: str, page: str) -> str:
+def _fold(summary: str, page: str) -> str:
     return (
         f'<details style="padding:.15em .3em"><summary style="display:list-item;cursor:pointer">{summary}</summary>'
         f"{page}</details>"
     )
 
 
-def bundle(value: Any, comparisons: Sequence[Comparison]) -> dict[str, str]:
+def make_bundle(value: Any, comparisons: Sequence[Comparison]) -> dict[str, str]:
     """All forms of a comparison or report; with a PNG for paper if it has a drawing and the notebook uses Matplotlib.
 
     The HTML holds the drawing as SVG.  An SVG of its own would make nbconvert call Inkscape, and fail without it.
     """
     picture: dict[str, str] = {}
     with Comfort("the picture", []):  # the HTML shows it too, with the fault
-        drawn = next((one for one in comparisons if drawable(one.rows)), None)
+        drawn = next((one for one in comparisons if is_drawable(one.rows)), None)
         if drawn is not None and "matplotlib" in sys.modules:  # importing it may take seconds
             page, file = (
                 import_required("matplotlib.figure", purpose="the picture").Figure(layout="constrained"),
@@ -257,18 +257,18 @@ def bundle(value: Any, comparisons: Sequence[Comparison]) -> dict[str, str]:
 # -- for papers and web pages
 
 
-def _grid(comparison: Comparison, title: Title) -> tuple[str, tuple[str, ...], list[Cells]]:
+def _make_grid(comparison: Comparison, title: Title) -> tuple[str, tuple[str, ...], list[Cells]]:
     """The headline, the heads with one for the labels, and the rows."""
-    if _over_sizes(comparison):
-        heads, cells = _by_size(comparison)
+    if _is_over_sizes(comparison):
+        heads, cells = _group_by_size(comparison)
         return f"{title[0]}: time per element", ("", *heads), cells
-    line = tables.headline(_name(comparison), comparison.rows) or "  ".join(filter(None, title))
-    return line, ("", *tables.heads_of(comparison.rows)), tables.cells_of(comparison.rows)
+    line = tables.write_headline(_name(comparison), comparison.rows) or "  ".join(filter(None, title))
+    return line, ("", *tables.list_heads(comparison.rows)), tables.list_cells(comparison.rows)
 
 
-def markdown(comparison: Comparison, title: Title) -> str:
+def write_markdown(comparison: Comparison, title: Title) -> str:
     """The headline in bold, then a table of GitHub's Markdown."""
-    line, heads, cells = _grid(comparison, title)
+    line, heads, cells = _make_grid(comparison, title)
     rows = [heads, ("---", *["---:"] * (len(heads) - 1)), *((one.label, *one.figures) for one in cells)]
     lines = ["| " + " | ".join(text.replace("|", "\\|") for text in row) + " |" for row in rows]
     alarms = [f"{one.label}: {one.alarm}" for one in cells if one.alarm]
@@ -283,9 +283,9 @@ _LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
 }
 
 
-def latex(comparison: Comparison, title: Title) -> str:
+def write_latex(comparison: Comparison, title: Title) -> str:
     """The headline as a comment, then a ``tabular``."""
-    line, heads, cells = _grid(comparison, title)
+    line, heads, cells = _make_grid(comparison, title)
 
     def write(texts: Sequence[str]) -> str:
         return " & ".join("".join(_LATEX.get(letter, letter) for letter in text) for text in texts) + r" \\"
@@ -304,67 +304,67 @@ def _name(comparison: Comparison) -> str:
     return f"{comparison.name} ({comparison.core})" if comparison.core else comparison.name
 
 
-def _over_sizes(comparison: Comparison) -> bool:
-    return len(_sizes(comparison.rows)) > 1
+def _is_over_sizes(comparison: Comparison) -> bool:
+    return len(_list_sizes(comparison.rows)) > 1
 
 
-def drawing(comparison: Comparison, title: str) -> str:
+def write_drawing(comparison: Comparison, title: str) -> str:
     """The picture as a file; ``""`` if there is nothing to draw."""
     rows = comparison.rows
-    return figure(rows, title=title, levels=comparison.levels, file=True) if drawable(rows) else ""
+    return write_figure(rows, title=title, levels=comparison.levels, file=True) if is_drawable(rows) else ""
 
 
-def _text_sizes(comparison: Comparison, title: Title) -> list[str]:
+def _write_text_sizes(comparison: Comparison, title: Title) -> list[str]:
     """Lines: the title, whether results agree, a line for each size, remarks and notes."""
     rows, levels = comparison.rows, comparison.levels
     lines = [
         "  ".join(part for part in title if part),
-        *tables.wrapped(f"{verdict(rows)}; time per element", indent="  "),
+        *tables.wrap(f"{write_verdict(rows)}; time per element", indent="  "),
     ]
-    heads, cells = _by_size(comparison)
+    heads, cells = _group_by_size(comparison)
     # As many columns in a row as fit.
     fit = (tables.WIDTH - max(len(row.label) for row in cells) - 2) // (max(map(len, [*heads, "1,230 ns"])) + 2)
     for start in range(0, len(heads), fit):
         part = slice(start, start + fit)
-        lines += tables.text_table(heads[part], [Cells(row.label, row.figures[part]) for row in cells])
+        lines += tables.write_text_table(heads[part], [Cells(row.label, row.figures[part]) for row in cells])
     full = ", ".join(f"{count(level.elements)} ({level.name})" for level in levels)
     caches = [f"caches are full at {full}"] if levels else []
-    below = [*_remarks(rows), *caches, *(f"note: {note}" for note in comparison.notes)]
-    return [*lines, *(line for text in below for line in tables.wrapped(text, indent="  "))]
+    below = [*_list_remarks(rows), *caches, *(f"note: {note}" for note in comparison.notes)]
+    return [*lines, *(line for text in below for line in tables.wrap(text, indent="  "))]
 
 
-def _html_sizes(comparison: Comparison, title: Title) -> str:
+def _write_html_sizes(comparison: Comparison, title: Title) -> str:
     """The title, the drawing, the table folded under it, remarks and notes."""
     rows = comparison.rows
     call, *types = title
-    words = " &ensp;".join(explained(part) for part in (*types, verdict(rows)) if part)
+    words = " &ensp;".join(explain_words(part) for part in (*types, write_verdict(rows)) if part)
     parts = [f'<div style="padding:.5em .3em .2em"><strong>{escape(call)}</strong> &ensp;{words}</div>']
-    heads, cells = _by_size(comparison)
-    parts.append(tables.html_table(heads, cells, name=f"{call}: time per element", bars=False, corner="elements"))
-    if drawable(rows) and not comparison.plotted:
+    heads, cells = _group_by_size(comparison)
+    parts.append(tables.write_html_table(heads, cells, name=f"{call}: time per element", bars=False, corner="elements"))
+    if is_drawable(rows) and not comparison.plotted:
         # The theme's own text colour; where pictures are dropped from a page, the table says it all.
-        parts.append(f'<div style="color:inherit">{figure(rows, title=call, levels=comparison.levels)}</div>')
-    below = [*_remarks(rows), *(f"note: {note}" for note in comparison.notes)]
-    return "".join([*parts, *map(_paragraph, below)])
+        parts.append(f'<div style="color:inherit">{write_figure(rows, title=call, levels=comparison.levels)}</div>')
+    below = [*_list_remarks(rows), *(f"note: {note}" for note in comparison.notes)]
+    return "".join([*parts, *map(_write_paragraph, below)])
 
 
-def _sizes(rows: Sequence[Row]) -> list[int]:
+def _list_sizes(rows: Sequence[Row]) -> list[int]:
     return sorted({row.elements for row in rows if row.elements > 0})
 
 
-def _by_size(comparison: Comparison) -> tuple[list[str], list[Cells]]:
+def _group_by_size(comparison: Comparison) -> tuple[list[str], list[Cells]]:
     """Heads, and for each size the time of each label; ``""`` if it was not measured."""
     labels = comparison.labels
-    cost = {(r.label, r.elements): duration(r.per_element) if r.ok else "DISAGREES" for r in comparison.rows}
+    cost = {(r.label, r.elements): spell_duration(r.per_element) if r.ok else "DISAGREES" for r in comparison.rows}
     heads = [label if len(label) <= HEAD else f"{label[: HEAD - 1]}…" for label in labels]
-    sizes = _sizes(comparison.rows)
+    sizes = _list_sizes(comparison.rows)
     return heads, [Cells(count(n, "element"), tuple(cost.get((label, n), "") for label in labels)) for n in sizes]
 
 
-def _remarks(rows: Sequence[Row]) -> list[str]:
+def _list_remarks(rows: Sequence[Row]) -> list[str]:
     """The remarks of rows, once for each label: of the largest size, and why results disagree."""
     remarks: dict[str, str] = {}
     for row in sorted(rows, key=lambda row: row.elements):
         if row.alarm or not remarks.get(row.label, "").startswith("DISAGREES"):
-            remarks[row.label] = "; ".join(filter(None, (row.alarm, tables.remark(row))))
+            remarks[row.label] = "; ".join(filter(None, (row.alarm, tables.write_remark(row))))
     return [f"{label}: {text}" for label, text in remarks.items() if text]

@@ -10,13 +10,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..languages import language_of
+from ..languages import find_language
 from ..model import CellPlace, Comfort, Diagnostic, FunctionCode, ObjectCode
-from ..runtime import letters
-from .comparison import Comparison, Title, bundle, drawing, html_page, latex, markdown, text_block
+from ..runtime import spell_letters
+from .comparison import (
+    Comparison,
+    Title,
+    make_bundle,
+    write_drawing,
+    write_html_page,
+    write_latex,
+    write_markdown,
+    write_text_block,
+)
 from .optional_packages import import_required
 from .saved import write_json
-from .tables import Row, count, duration, wrapped
+from .tables import Row, count, spell_duration, wrap
 
 #: The notes of a report that are shown at once.
 SHOWN_NOTES = 3
@@ -120,42 +129,42 @@ class Report:
         """The report as text, at most 100 columns."""
         notes: list[str] = []
         tables, below = [], []
-        for comparison, title in self._titled():
+        for comparison, title in self._list_titled():
             with Comfort(f"the table of {comparison.name}", notes):
-                tables.append(text_block(comparison, title))
+                tables.append(write_text_block(comparison, title))
         for view in self.views:
             with Comfort("a view of the source", notes):
                 below.append([view.to_text()])
-        rest = len(self._sorted_notes()[2])
+        rest = len(self._sort_notes()[2])
         more = [f"{count(rest, 'more note')}: -v shows all"] if rest else []
         items = (*self._items(), *more, *(f"note: {note}" for note in notes))
-        tail = [line for item in items for line in wrapped(item)]
+        tail = [line for item in items for line in wrap(item)]
         return "\n\n".join("\n".join(block) for block in (*tables, [*tail, self._origin()], *below))
 
     def _repr_html_(self) -> str:
         notes: list[str] = []
         with Comfort("the table in HTML", notes):
-            rest = tuple(f"note: {note}" for note in self._sorted_notes()[2])
-            page = html_page(self._titled(), caption=self._origin(), items=self._items(), more=rest)
+            rest = tuple(f"note: {note}" for note in self._sort_notes()[2])
+            page = write_html_page(self._list_titled(), caption=self._origin(), items=self._items(), more=rest)
             return page + "".join(view.to_html() for view in self.views)
         text = f"{self}\nnote: {notes[0]}"
         return f"<pre>{html.escape(text)}</pre>"
 
     def to_svg(self) -> str:
         """The drawing of the first comparison over sizes; ``""`` where there is none."""
-        drawings = (drawing(comparison, title[0]) for comparison, title in self._titled())
+        drawings = (write_drawing(comparison, title[0]) for comparison, title in self._list_titled())
         return next(filter(None, drawings), "")
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return bundle(self, self.comparisons)
+        return make_bundle(self, self.comparisons)
 
     def to_markdown(self) -> str:
         """The tables in Markdown, each below its headline."""
-        return "\n\n".join(markdown(comparison, title) for comparison, title in self._titled())
+        return "\n\n".join(write_markdown(comparison, title) for comparison, title in self._list_titled())
 
     def to_latex(self) -> str:
         """The tables in LaTeX, a ``tabular`` for each; they need the package ``booktabs``."""
-        return "\n\n".join(latex(comparison, title) for comparison, title in self._titled())
+        return "\n\n".join(write_latex(comparison, title) for comparison, title in self._list_titled())
 
     def to_pandas(self) -> Any:
         """A ``pandas.DataFrame``, one line for each row of all tables; times in seconds.
@@ -174,13 +183,13 @@ class Report:
         plain = replace(self, views=tuple(view.to_text() for view in self.views))
         return write_json(plain)
 
-    def _titled(self) -> list[tuple[Comparison, Title]]:
+    def _list_titled(self) -> list[tuple[Comparison, Title]]:
         """Each comparison, with the notes that are shown, the call of its function, and its types in words."""
         bound = {function.name: function for function in self.functions}
-        shown = self._sorted_notes()[0]
+        shown = self._sort_notes()[0]
         return [(comparison, _title(comparison, bound.get(comparison.name))) for comparison in shown]
 
-    def _sorted_notes(self) -> tuple[list[Comparison], list[str], list[str]]:
+    def _sort_notes(self) -> tuple[list[Comparison], list[str], list[str]]:
         """The comparisons with the notes that are shown, the notes shown below them, and those that are folded."""
         left = len(self.notes) + sum(len(c.notes) for c in self.comparisons) + 1 if self.verbose else SHOWN_NOTES
         comparisons, rest = [], list[str]()
@@ -195,9 +204,9 @@ class Report:
         total = sum(self.seconds.values())
         on = f"; {self.device}" if self.device else ""
         if self.cached:
-            return f"{self.name}: from cache in {duration(total)}{on}"
+            return f"{self.name}: from cache in {spell_duration(total)}{on}"
         by = f" with {self.toolchain}" if self.toolchain else ""
-        return f"{self.name}: compiled in {duration(self.seconds.get('compile', total))}{by}{on}"
+        return f"{self.name}: compiled in {spell_duration(self.seconds.get('compile', total))}{by}{on}"
 
     def _items(self) -> tuple[str, ...]:
         """The items below the tables, a paragraph each."""
@@ -206,23 +215,23 @@ class Report:
             kind: [f for f in self.functions if f.kind == kind]
             for kind in ("ufunc", "plain", "kernel", "python", "other")
         }
-        items = [_summary(f) for f in of_kind["ufunc"] if f.name not in timed]
+        items = [_summarize(f) for f in of_kind["ufunc"] if f.name not in timed]
         items += [f"{f.name}: a plain function, not a ufunc: {f.reason}" for f in of_kind["plain"]]
         items += [f"{f.call}: a kernel{f.reason and f', {f.reason}'}" for f in of_kind["kernel"]]
-        items += _python_functions(of_kind["python"])
+        items += _list_python_functions(of_kind["python"])
         others = [f.call for f in of_kind["other"]]
         items += [f"also bound: {', '.join(others)}"] if others else []
         place = CellPlace(self.name, self.first_line)
         items += [str(diagnostic.counted(place)) for diagnostic in self.diagnostics]
-        return (*items, *(f"note: {note}" for note in self._sorted_notes()[1]))
+        return (*items, *(f"note: {note}" for note in self._sort_notes()[1]))
 
 
-def _summary(function: Bound) -> str:
+def _summarize(function: Bound) -> str:
     parts = (function.call or function.name, function.core, ", ".join(function.types), function.doc)
     return "  ".join(part for part in parts if part)
 
 
-def _python_functions(functions: Sequence[Bound]) -> list[str]:
+def _list_python_functions(functions: Sequence[Bound]) -> list[str]:
     """A line for each reason, for a cell may have many functions with the same one."""
     reasons = dict.fromkeys(f.reason for f in functions)
     calls = {reason: [f.call or f.name for f in functions if f.reason == reason] for reason in reasons}
@@ -238,7 +247,7 @@ def _title(comparison: Comparison, bound: Bound | None) -> Title:
     return bound.call or bound.name, "  ".join(part for part in (bound.core, comparison.signature + also) if part)
 
 
-def contents(object_code: ObjectCode, *, entry: str = "", size: int = 0, signed: bool = False) -> str:
+def describe_contents(object_code: ObjectCode, *, entry: str = "", size: int = 0, signed: bool = False) -> str:
     """A description of ``object_code`` for people.
 
     Parameters
@@ -262,21 +271,21 @@ def contents(object_code: ObjectCode, *, entry: str = "", size: int = 0, signed:
         "options": " ".join(f"{name}={value!r}" for name, value in object_code.options.items()),
         "threads": "supports several" if object_code.threads else "",
         "code": f"{len(object_code.code):,} bytes, SHA-256 {object_code.code_digest}",
-        **language_of(object_code).described(object_code),
+        **find_language(object_code).described(object_code),
         "source": f"{len(object_code.source.splitlines())} lines, {object_code.name}" if object_code.source else "none",
     }
     lines += [f"  {name:13} {value}" for name, value in rows.items() if value]
     lines.append("functions")
-    lines += [f"  {_function(code)}" for code in object_code.functions]
+    lines += [f"  {_describe_function(code)}" for code in object_code.functions]
     if object_code.source:
         lines += ["source", *(f"  {line}" for line in object_code.source.strip("\n").splitlines())]
     return "\n".join(lines)
 
 
-def _function(code: FunctionCode) -> str:
+def _describe_function(code: FunctionCode) -> str:
     called = f"{code.name}({', '.join(code.parameters)})"
     if code.kind != "ufunc":
         kinds = {"plain": "a C function", "kernel": "a kernel"}
         return f"{called}  {kinds.get(code.kind, 'a Python function')}"
-    loops = ", ".join(letters(loop.types, code.nin) for loop in code.loops)
+    loops = ", ".join(spell_letters(loop.types, code.nin) for loop in code.loops)
     return "  ".join(filter(None, (called, code.core, loops)))

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..model import ComparisonError
 from ..store import Cache
-from .tables import Agreement, Cells, Level, Row, count, duration, ratio, text_table
+from .tables import Agreement, Cells, Level, Row, count, spell_duration, spell_ratio, write_text_table
 
 #: Version of the JSON form.
 FORMAT = 1
@@ -23,18 +23,18 @@ LEAST = 0.03
 
 def write_json(value: Any) -> str:
     """A report or comparison as JSON; numbers JSON does not have are strings (``"nan"``, ``"inf"``)."""
-    return json.dumps({"format": FORMAT, **_json_value(value)}, allow_nan=False)
+    return json.dumps({"format": FORMAT, **_make_json_value(value)}, allow_nan=False)
 
 
-def _json_value(value: Any) -> Any:
+def _make_json_value(value: Any) -> Any:
     """``value`` in JSON's types."""
     if is_dataclass(value) and not isinstance(value, type):
         saved = (f.name for f in fields(value) if f.metadata.get("saved", True))
-        return {name: _json_value(getattr(value, name)) for name in saved}
+        return {name: _make_json_value(getattr(value, name)) for name in saved}
     if isinstance(value, Mapping):
-        return {str(key): _json_value(item) for key, item in value.items()}
+        return {str(key): _make_json_value(item) for key, item in value.items()}
     if isinstance(value, (tuple, list)):
-        return [_json_value(item) for item in value]
+        return [_make_json_value(item) for item in value]
     if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value)):
         return value
     return str(value)
@@ -68,7 +68,7 @@ def read_file(path: str | Path, kind: type) -> dict[str, Any]:
             )
         rows, levels = tuple(map(_read_row, data["rows"])), tuple(Level(**level) for level in data.get("levels", ()))
         notes = tuple(data.get("notes", ()))
-        return {"name": data["name"], **_known_fields(kind, data), "rows": rows, "levels": levels, "notes": notes}
+        return {"name": data["name"], **_keep_known_fields(kind, data), "rows": rows, "levels": levels, "notes": notes}
     except OSError as fault:
         raise ComparisonError(f"{path} cannot be read ({fault.strerror}).", remedy="Check the path.") from fault
     except (ValueError, KeyError, TypeError, AttributeError) as fault:
@@ -79,7 +79,7 @@ def read_file(path: str | Path, kind: type) -> dict[str, Any]:
 
 
 def _read_row(data: dict[str, Any]) -> Row:
-    known = _known_fields(Row, data)
+    known = _keep_known_fields(Row, data)
     for name in ("seconds", "spread", "speedup", "speedup_range", "bandwidth", "compile_seconds"):
         known[name] = _read_number(known.get(name))
     check = known.get("agreement")
@@ -89,7 +89,7 @@ def _read_row(data: dict[str, Any]) -> Row:
     return replace(Row(**known), agreement=check)
 
 
-def _known_fields(kind: Any, data: dict[str, Any]) -> dict[str, Any]:
+def _keep_known_fields(kind: Any, data: dict[str, Any]) -> dict[str, Any]:
     """The part of ``data`` that this version knows."""
     return {field.name: data[field.name] for field in fields(kind) if field.name in data}
 
@@ -156,14 +156,14 @@ class Difference:
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        table = text_table(("before", "now", "times faster"), self._cells()) if self.changes else []
+        table = write_text_table(("before", "now", "times faster"), self._cells()) if self.changes else []
         return "\n".join([self.name, *table, *(f"  note: {note}" for note in self.notes)])
 
     def _cells(self) -> list[Cells]:
         return [
             Cells(
                 f"{change.label}, {count(change.elements)}",
-                (duration(change.before), duration(change.now), ratio(change.ratio)),
+                (spell_duration(change.before), spell_duration(change.now), spell_ratio(change.ratio)),
                 note="within the spread" if change.word == "same" else change.word,
             )
             for change in self.changes

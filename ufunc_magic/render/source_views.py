@@ -17,9 +17,9 @@ from typing import Literal
 from ..compilers import GENERATED, CompilerTexts
 from ..model import CellPlace, CompiledCell, ObjectCode
 from ..runtime import cpu_features
-from .assembly import HotLoop, Placed, hot_loops, read
+from .assembly import HotLoop, Placed, find_hot_loops, read
 from .tables import escape
-from .vectorization import LoopReport, Remark, loop_line, read_remarks, report_loops
+from .vectorization import LoopReport, Remark, find_loop_line, read_remarks, report_loops
 
 ViewName = Literal["asm", "vec", "c", "annotate"]
 
@@ -69,11 +69,13 @@ class View:
 def read_loops(cell: CompiledCell, texts: CompilerTexts) -> tuple[LoopReport, ...]:
     """The compiler's reports on the hot loops of a cell."""
     listing = read(texts.assembly)
-    loops = hot_loops(cell, listing, features=cpu_features())
+    loops = find_hot_loops(cell, listing, features=cpu_features())
     return report_loops(cell, listing, read_remarks(texts.remarks), loops)
 
 
-def views(cell: CompiledCell, names: Sequence[ViewName], texts: CompilerTexts, *, place: CellPlace) -> tuple[View, ...]:
+def make_source_views(
+    cell: CompiledCell, names: Sequence[ViewName], texts: CompilerTexts, *, place: CellPlace
+) -> tuple[View, ...]:
     """The views of these names, in that order.
 
     Parameters
@@ -92,28 +94,28 @@ def views(cell: CompiledCell, names: Sequence[ViewName], texts: CompilerTexts, *
     """
     object_code = cell.object_code
     listing, remarks = read(texts.assembly), read_remarks(texts.remarks)
-    loops = hot_loops(cell, listing, features=cpu_features())
+    loops = find_hot_loops(cell, listing, features=cpu_features())
 
     def view(name: ViewName) -> View:
         match name:
             case "asm":
-                return assembly_of(place, _lines(object_code), loops, object_code.toolchain)
+                return show_assembly(place, _list_source_lines(object_code), loops, object_code.toolchain)
             case "vec":
                 reports = report_loops(cell, listing, remarks, loops)
-                return vectorization(cell, reports, remarks, loops, place=place)
+                return show_vectorization(cell, reports, remarks, loops, place=place)
             case "c":
-                return replace(generated(texts.unit, name=object_code.name), name=place.name)
+                return replace(show_generated(texts.unit, name=object_code.name), name=place.name)
             case "annotate":
-                return annotated(place, _lines(object_code), loops)
+                return annotate(place, _list_source_lines(object_code), loops)
 
     return tuple(map(view, dict.fromkeys(names)))
 
 
-def _lines(object_code: ObjectCode) -> tuple[str, ...]:
+def _list_source_lines(object_code: ObjectCode) -> tuple[str, ...]:
     return tuple(object_code.source.replace("\r\n", "\n").split("\n"))
 
 
-def _source(lines: Sequence[str], line: int) -> str:
+def _read_source(lines: Sequence[str], line: int) -> str:
     """A line of the cell, ``""`` for one that is not the cell's."""
     return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
@@ -121,7 +123,7 @@ def _source(lines: Sequence[str], line: int) -> str:
 # -- asm: the hot loops
 
 
-def assembly_of(place: CellPlace, lines: Sequence[str], loops: Sequence[HotLoop], toolchain: str = "") -> View:
+def show_assembly(place: CellPlace, lines: Sequence[str], loops: Sequence[HotLoop], toolchain: str = "") -> View:
     """The hot loops of a cell, their instructions under the lines of the cell that they come from.
 
     An instruction of an inner loop has a bar for each loop it is in.
@@ -129,27 +131,27 @@ def assembly_of(place: CellPlace, lines: Sequence[str], loops: Sequence[HotLoop]
     parts = []
     for loop in loops:
         rows = []
-        for line, group in _grouped(loop):
-            source = _source(lines, line) if line else "loads, stores and loop counter"
+        for line, group in _group_instructions(loop):
+            source = _read_source(lines, line) if line else "loads, stores and loop counter"
             rows.append(f"  {f'line {place.line(line)}' if line else 'loop':9} {source}")
-            rows += [f"      {'| ' * placed.inner}{_shown(placed)}" for placed in group]
+            rows += [f"      {'| ' * placed.inner}{_show_instruction(placed)}" for placed in group]
         parts.append((f"{loop.name}  {loop.types}: {loop.words}", "\n".join(rows)))
     by = f" ({toolchain})" if toolchain else ""
     return View(place.name, f"the hot loop of each function, by line{by}", tuple(parts))
 
 
-def _grouped(loop: HotLoop) -> list[tuple[int, list[Placed]]]:
+def _group_instructions(loop: HotLoop) -> list[tuple[int, list[Placed]]]:
     """Instructions by line, the cell's first and in its order."""
     lines = sorted({placed.line for placed in loop.placed}, key=lambda line: (line == 0, line))
     return [(line, [placed for placed in loop.placed if placed.line == line]) for line in lines]
 
 
-def _shown(placed: Placed) -> str:
+def _show_instruction(placed: Placed) -> str:
     mnemonic, _, operands = placed.text.partition(" ")
-    return f"{mnemonic:<12}{operands}{_callee(placed, operands)}".rstrip()
+    return f"{mnemonic:<12}{operands}{_name_callee(placed, operands)}".rstrip()
 
 
-def _callee(placed: Placed, operands: str) -> str:
+def _name_callee(placed: Placed, operands: str) -> str:
     """The function that an instruction calls, as a comment, unless its operands show it."""
     return f"    ; {placed.calls}" if placed.calls and placed.calls not in operands else ""
 
@@ -157,7 +159,7 @@ def _callee(placed: Placed, operands: str) -> str:
 # -- annotate: each line with its share of the hot loop
 
 
-def annotated(place: CellPlace, lines: Sequence[str], loops: Sequence[HotLoop]) -> View:
+def annotate(place: CellPlace, lines: Sequence[str], loops: Sequence[HotLoop]) -> View:
     """A cell's lines with the largest share that each has of any function's hot loop; assembly is folded under it."""
     words = "; ".join(f"{loop.name} {loop.types}: {loop.words}" for loop in loops)
     width = max(4, len(str(place.line(len(lines)))))
@@ -165,7 +167,7 @@ def annotated(place: CellPlace, lines: Sequence[str], loops: Sequence[HotLoop]) 
     for n, source in enumerate(lines, 1):
         share = max((loop.shares.get(n, 0.0) for loop in loops), default=0.0)
         placed = [p for loop in loops for p in loop.placed if p.line == n]
-        code = "\n".join(f"{'| ' * p.inner}{p.text}{_callee(p, p.text)}" for p in placed)
+        code = "\n".join(f"{'| ' * p.inner}{p.text}{_name_callee(p, p.text)}" for p in placed)
         parts.append((f"{place.line(n):>{width}} {f'{share:.0%}' if share else '':>5}  {source}", code))
     return View(place.name, words or "no function in the cell has a loop", tuple(parts), opened=False)
 
@@ -175,7 +177,7 @@ def annotated(place: CellPlace, lines: Sequence[str], loops: Sequence[HotLoop]) 
 _MARKER = re.compile(r'#(?:line)? +(\d+) +"((?:[^"\\]|\\.)*)"')
 
 
-def generated(preprocessed: str, *, name: str) -> View:
+def show_generated(preprocessed: str, *, name: str) -> View:
     """Take the unit out of its preprocessed text.
 
     Parameters
@@ -204,7 +206,7 @@ def _tidy(lines: list[str]) -> str:
 # -- vec: what was vectorized
 
 
-def vectorization(
+def show_vectorization(
     cell: CompiledCell,
     reports: Sequence[LoopReport],
     remarks: Sequence[Remark],
@@ -223,7 +225,7 @@ def vectorization(
         In the order of ``reports``.
     """
     object_code = cell.object_code
-    lines = _lines(object_code)
+    lines = _list_source_lines(object_code)
     parts: list[tuple[str, str]] = []
     for report, loop in zip(reports, loops, strict=True):
         calls = dict.fromkeys(placed.calls for placed in loop.placed if placed.calls)
@@ -231,7 +233,7 @@ def vectorization(
         parts.append((f"{report.name}  {report.types}: {report.describe(place)}{called}", ""))
     by_line: dict[int, list[Remark]] = {}
     for remark in remarks:
-        if remark.file.endswith(object_code.name) and (line := loop_line(cell, remark.line)):
+        if remark.file.endswith(object_code.name) and (line := find_loop_line(cell, remark.line)):
             by_line.setdefault(line, []).append(remark)
     for line, about in sorted(by_line.items()):
         # A clone for another CPU, or a copy in another loop, may have fared otherwise.
@@ -241,5 +243,5 @@ def vectorization(
             words = "is vectorized"
         else:
             words = f"is not vectorized: {about[0].words}"
-        parts.append((f"line {place.line(line)}: this loop {words}", f"    {_source(lines, line)}"))
+        parts.append((f"line {place.line(line)}: this loop {words}", f"    {_read_source(lines, line)}"))
     return View(place.name, f"loops that {object_code.toolchain or 'the compiler'} vectorized", tuple(parts))

@@ -183,7 +183,7 @@ def choose_colors(rows: Sequence[Row]) -> dict[str, str]:
 _RED_BADGE = "background:#b3261e;color:#ffffff;font-weight:bold;padding:0 .4em;border-radius:.2em"
 
 
-def significant(value: float) -> str:
+def spell_significant(value: float) -> str:
     """``value`` with three significant digits and no exponent: ``0.934``, ``5.21``, ``1,230``."""
     if not math.isfinite(value):
         return str(value)
@@ -193,23 +193,23 @@ def significant(value: float) -> str:
     return f"{rounded:,.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}"
 
 
-def duration(seconds: float) -> str:
+def spell_duration(seconds: float) -> str:
     """``seconds`` in the unit that leaves one to three digits before the point: ``"5.21 ms"``."""
     rounded = float(f"{seconds:.3g}")  # before the unit is chosen: 999.9 us is 1.00 ms
     for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
         if abs(rounded) * factor >= 1:
-            return f"{significant(rounded * factor)} {unit}"
-    return f"{significant(rounded * 1e9)} ns"
+            return f"{spell_significant(rounded * factor)} {unit}"
+    return f"{spell_significant(rounded * 1e9)} ns"
 
 
-def ratio(value: float) -> str:
+def spell_ratio(value: float) -> str:
     """A speed-up in the direction that people ask: ``"29.2x"``, ``"3.1x slower"``; ``"1x"`` for the baseline itself."""
     if value == 1:
         return "1x"
-    return f"{significant(max(1.0, value))}x" if value >= 0.995 else f"{significant(1 / value)}x slower"
+    return f"{spell_significant(max(1.0, value))}x" if value >= 0.995 else f"{spell_significant(1 / value)}x slower"
 
 
-def ratio_range(low: float, high: float) -> str:
+def spell_ratio_range(low: float, high: float) -> str:
     """The range of a speed-up: ``"29-61"``; of one that is slower, ``"2.9-3.4"`` times."""
     if high < 1 and low > 0:
         low, high = 1 / high, 1 / low
@@ -217,7 +217,7 @@ def ratio_range(low: float, high: float) -> str:
     return "-".join(dict.fromkeys(ends))
 
 
-def percent(value: float) -> str:
+def spell_percent(value: float) -> str:
     """A fraction in whole per cent: ``"71 %"``; a small one that is not nothing is ``"<1 %"``."""
     return "<1 %" if 0 < value < 0.005 else f"{value * 100:.0f} %"
 
@@ -246,7 +246,7 @@ class Cells:
     text: str = ""
 
 
-def text_table(heads: Sequence[str], rows: Sequence[Cells]) -> list[str]:
+def write_text_table(heads: Sequence[str], rows: Sequence[Cells]) -> list[str]:
     """Aligned lines, at most ``WIDTH`` columns wide; a remark that does not fit after its row goes below it."""
     label_width = max((len(row.label) for row in rows), default=0)
     widths = [max(len(head), *(len(row.figures[i]) for row in rows)) if rows else 0 for i, head in enumerate(heads)]
@@ -286,45 +286,47 @@ TABLE_STYLE = (
 )
 
 
-def html_table(heads: Sequence[str], rows: Sequence[Cells], *, name: str, bars: bool = True, corner: str = "") -> str:
+def write_html_table(
+    heads: Sequence[str], rows: Sequence[Cells], *, name: str, bars: bool = True, corner: str = ""
+) -> str:
     """A ``<table>``: labels, figures under their heads, and where there are bars, those and the remarks."""
-    parts = [_head(corner, _LABEL), *(_head(head, _FIGURE) for head in heads)]
-    parts += [_head("longer is faster", "left")] if bars else []
-    body = "".join(html_row(row, heads=heads, bars=bars) for row in rows)
+    parts = [_write_head(corner, _LABEL), *(_write_head(head, _FIGURE) for head in heads)]
+    parts += [_write_head("longer is faster", "left")] if bars else []
+    body = "".join(write_html_row(row, heads=heads, bars=bars) for row in rows)
     return (
         f'<div style="overflow-x:auto"><table aria-label="{escape(name)}" style="{TABLE_STYLE}">'
         f'<thead><tr style="{_ROW}">{"".join(parts)}</tr></thead><tbody>{body}</tbody></table></div>'
     )
 
 
-def _head(text: str, style: str) -> str:
+def _write_head(text: str, style: str) -> str:
     # An empty header cell is announced as a nameless column; a plain cell is not.
     if not text:
         return f'<td style="{_CELL}{style}"></td>'
     face = "font-weight:normal;font-style:italic"
-    return f'<th scope="col"{_meaning(text)} style="{_CELL}{style};{face}">{escape(text)}</th>'
+    return f'<th scope="col"{_find_meaning(text)} style="{_CELL}{style};{face}">{escape(text)}</th>'
 
 
-def _meaning(word: str) -> str:
+def _find_meaning(word: str) -> str:
     return f' title="{escape(MEANINGS[word])}"' if word in MEANINGS else ""
 
 
-def explained(text: str) -> str:
+def explain_words(text: str) -> str:
     """``text`` as HTML; words of `MEANINGS` say what they mean where a pointer rests on them."""
     parts = _WORDS.split(text)  # every other one is such a word
     return "".join(
-        f"<span{_meaning(part)}>{escape(part)}</span>" if n % 2 else escape(part) for n, part in enumerate(parts)
+        f"<span{_find_meaning(part)}>{escape(part)}</span>" if n % 2 else escape(part) for n, part in enumerate(parts)
     )
 
 
-def words_in(text: str) -> list[str]:
+def find_words(text: str) -> list[str]:
     """The words of `MEANINGS` that a text uses, in their order."""
     return [word for word in MEANINGS if word in text]
 
 
-def html_row(row: Cells, *, heads: Sequence[str] = (), bars: bool = True) -> str:
+def write_html_row(row: Cells, *, heads: Sequence[str] = (), bars: bool = True) -> str:
     """One ``<tr>``: the label as its header, the figures, and where there are bars, that and the remarks."""
-    label = explained(row.label)
+    label = explain_words(row.label)
     if row.text:
         label = f'<span title="{escape(row.text)}">{escape(row.label)}</span>'
     if row.alarm:  # below the label, which is never scrolled away
@@ -332,14 +334,14 @@ def html_row(row: Cells, *, heads: Sequence[str] = (), bars: bool = True) -> str
         label += f'<br/><strong style="{_RED_BADGE}">{escape(word)}</strong> {escape(rest)}'.rstrip()
     parts = [f'<th scope="row" style="{_CELL}{_LABEL};font-weight:normal">{label}</th>']
     for figure, head in itertools.zip_longest(row.figures, heads, fillvalue=""):
-        parts.append(f'<td{_meaning(head)} style="{_CELL}{_FIGURE}">{escape(figure)}</td>')
+        parts.append(f'<td{_find_meaning(head)} style="{_CELL}{_FIGURE}">{escape(figure)}</td>')
     if bars:
-        remark = f'<div style="flex:1 1 9em">{explained(row.note)}</div>' if row.note else ""
-        parts.append(f'<td style="{_CELL}left"><div style="{_LAST}">{_bar(row)}{remark}</div></td>')
+        remark = f'<div style="flex:1 1 9em">{explain_words(row.note)}</div>' if row.note else ""
+        parts.append(f'<td style="{_CELL}left"><div style="{_LAST}">{_write_bar(row)}{remark}</div></td>')
     return f'<tr style="{_ROW}">{"".join(parts)}</tr>'
 
 
-def _bar(row: Cells) -> str:
+def _write_bar(row: Cells) -> str:
     if row.bar is None:
         return ""
     width = min(100.0, max(1.0, row.bar * 100))
@@ -347,14 +349,14 @@ def _bar(row: Cells) -> str:
     return f'<div aria-hidden="true" style="flex:0 0 8em;margin-top:.25em">{bar}</div>'
 
 
-def verdict(rows: Sequence[Row], inputs: str = "") -> str:
+def write_verdict(rows: Sequence[Row], inputs: str = "") -> str:
     """The number of elements, the inputs, and whether the results agree."""
     sizes = sorted({row.elements for row in rows})
     elements = count(sizes[0], "element") if len(sizes) == 1 else f"{count(sizes[0])} to {count(sizes[-1], 'element')}"
-    return "; ".join(filter(None, (elements if sizes[-1] else "", inputs, _results(rows))))
+    return "; ".join(filter(None, (elements if sizes[-1] else "", inputs, _describe_results(rows))))
 
 
-def _results(rows: Sequence[Row]) -> str:
+def _describe_results(rows: Sequence[Row]) -> str:
     checks = [row.agreement for row in rows if row.agreement is not None]
     if not checks:
         return "results not checked"
@@ -371,13 +373,13 @@ def _results(rows: Sequence[Row]) -> str:
     return f"results agree to {count(math.ceil(worst.max_ulp))} ulp ({count(compared)} checked)"
 
 
-def heads_of(rows: Sequence[Row]) -> tuple[str, ...]:
-    """The heads of the figures of `cells_of`."""
+def list_heads(rows: Sequence[Row]) -> tuple[str, ...]:
+    """The heads of the figures of `list_cells`."""
     inner = any(row.inner > 1 for row in rows)
     return tuple("per inner element" if inner and head == "per element" else head for head in HEADS)
 
 
-def cells_of(rows: Sequence[Row]) -> list[Cells]:
+def list_cells(rows: Sequence[Row]) -> list[Cells]:
     """Rows of one size in words."""
     fastest = max((row.speedup for row in rows if row.speedup is not None), default=0.0)
     colors = choose_colors(rows)
@@ -385,13 +387,13 @@ def cells_of(rows: Sequence[Row]) -> list[Cells]:
     for row in rows:
         speedup = row.speedup if row.ok else None
         figures = (
-            duration(row.seconds),
-            duration(row.per_element) if row.elements else "",
-            "" if speedup is None else ratio(speedup),
-            "" if speedup is None or row.speedup_range is None else ratio_range(*row.speedup_range),
+            spell_duration(row.seconds),
+            spell_duration(row.per_element) if row.elements else "",
+            "" if speedup is None else spell_ratio(speedup),
+            "" if speedup is None or row.speedup_range is None else spell_ratio_range(*row.speedup_range),
         )
         bar = None if speedup is None or not fastest else speedup / fastest
-        cells.append(Cells(row.label, figures, row.alarm, remark(row), bar, colors[row.label], row.text))
+        cells.append(Cells(row.label, figures, row.alarm, write_remark(row), bar, colors[row.label], row.text))
     return cells
 
 
@@ -399,7 +401,7 @@ def cells_of(rows: Sequence[Row]) -> list[Cells]:
 _OURS, _LOOPS = ("ufunc", "compiled"), ("python", "scalar")
 
 
-def headline(name: str, rows: Sequence[Row]) -> str:
+def write_headline(name: str, rows: Sequence[Row]) -> str:
     """The line that people quote, ``"logit: 2.1 ns an element, 118x Python, 2.4x NumPy"``; ``""`` without speed-ups.
 
     Of a comparison without a Python loop it says which callable is the fastest.
@@ -412,15 +414,15 @@ def headline(name: str, rows: Sequence[Row]) -> str:
     if mine is None or loop is None or mine is loop:
         return _name_fastest(timed)
     each = "an inner element" if mine.inner > 1 else "an element"
-    cost = f"{duration(mine.per_element)} {each}" if mine.elements else f"{duration(mine.seconds)} a call"
+    cost = f"{spell_duration(mine.per_element)} {each}" if mine.elements else f"{spell_duration(mine.seconds)} a call"
     numpy = next((row for row in timed if row.kind == "numpy"), None)
     others = [(mine.speedup or 0.0, "Python")]
     others += [((mine.speedup or 0.0) / numpy.speedup, "NumPy")] if numpy and numpy.speedup else []
-    return f"{name}: {', '.join([cost, *(_against(times, other) for times, other in others)])}"
+    return f"{name}: {', '.join([cost, *(_compare_with(times, other) for times, other in others)])}"
 
 
-def _against(times: float, other: str) -> str:
-    words = ratio(times)
+def _compare_with(times: float, other: str) -> str:
+    words = spell_ratio(times)
     return f"{words} than {other}" if words.endswith("slower") else f"{words} {other}"
 
 
@@ -429,30 +431,32 @@ def _name_fastest(timed: Sequence[Row]) -> str:
     first, second = sorted(timed, key=lambda row: -(row.speedup or 0.0))[:2]
     other = next((row for row in timed if row.speedup == 1 and row is not first), second)
     times = (first.speedup or 0.0) / (other.speedup or 1.0)
-    return f"{first.label} is {ratio(times)} faster than {other.label}" if times > 1.005 else ""
+    return f"{first.label} is {spell_ratio(times)} faster than {other.label}" if times > 1.005 else ""
 
 
-def remark(row: Row) -> str:
+def write_remark(row: Row) -> str:
     """The remark on a row."""
     scaled = f"timed on {count(row.measured, 'element')}" if row.measured < row.elements else ""
-    compiled = "" if row.compile_seconds is None else f"compiled in {duration(row.compile_seconds)}"
+    compiled = "" if row.compile_seconds is None else f"compiled in {spell_duration(row.compile_seconds)}"
     return "; ".join(filter(None, (scaled, row.note, compiled)))
 
 
-def text_group(rows: Sequence[Row], title: Sequence[str], *, line: str, inputs: str, notes: Sequence[str]) -> list[str]:
+def write_text_group(
+    rows: Sequence[Row], title: Sequence[str], *, line: str, inputs: str, notes: Sequence[str]
+) -> list[str]:
     """Lines: the headline, the call with what it was given and whether results agree, the table, the notes."""
     call = "  ".join(part for part in title if part)
     if not rows:
         lines = [call]
     elif line:
-        lines = [line, *wrapped(f"{call}; {verdict(rows, inputs)}", indent="  ")]
+        lines = [line, *wrap(f"{call}; {write_verdict(rows, inputs)}", indent="  ")]
     else:
-        lines = [call, *wrapped(verdict(rows, inputs), indent="  ")]
-    lines += text_table(heads_of(rows), cells_of(rows)) if rows else []
-    return [*lines, *(line for note in notes for line in wrapped(f"note: {note}", indent="  "))]
+        lines = [call, *wrap(write_verdict(rows, inputs), indent="  ")]
+    lines += write_text_table(list_heads(rows), list_cells(rows)) if rows else []
+    return [*lines, *(line for note in notes for line in wrap(f"note: {note}", indent="  "))]
 
 
-def wrapped(text: str, *, indent: str = "") -> list[str]:
+def wrap(text: str, *, indent: str = "") -> list[str]:
     """Lines within the width; lines that the text has itself (source lines, carets) stay as they are."""
     lines: list[str] = []
     for line in text.split("\n"):
@@ -467,10 +471,12 @@ def wrapped(text: str, *, indent: str = "") -> list[str]:
 _COPY = "navigator.clipboard.writeText(this.dataset.text)"
 
 
-def html_group(rows: Sequence[Row], title: Sequence[str], *, line: str, inputs: str, notes: Sequence[str]) -> str:
+def write_html_group(rows: Sequence[Row], title: Sequence[str], *, line: str, inputs: str, notes: Sequence[str]) -> str:
     """The headline with a button that copies it, the call and its verdict, the table, the notes."""
     call, *types = title
-    words = " &ensp;".join(filter(None, [*map(escape, types), explained(verdict(rows, inputs)) if rows else ""]))
+    words = " &ensp;".join(
+        filter(None, [*map(escape, types), explain_words(write_verdict(rows, inputs)) if rows else ""])
+    )
     heading = f"<strong>{escape(line or call)}</strong>"
     if line:
         heading += (
@@ -480,6 +486,6 @@ def html_group(rows: Sequence[Row], title: Sequence[str], *, line: str, inputs: 
         )
         words = f"{escape(call)} &ensp;{words}"
     parts = [f'<div style="padding:.5em .3em 0">{heading}</div>', f'<div style="padding:0 .3em">{words}</div>']
-    parts += [html_table(heads_of(rows), cells_of(rows), name=f"{call}: times")] if rows else []
-    parts += [f'<div style="padding:.15em .3em">note: {explained(note)}</div>' for note in notes]
+    parts += [write_html_table(list_heads(rows), list_cells(rows), name=f"{call}: times")] if rows else []
+    parts += [f'<div style="padding:.15em .3em">note: {explain_words(note)}</div>' for note in notes]
     return "".join(parts)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ..compilers import GENERATED
 from ..model import CellPlace, CompiledCell, ObjectCode
 from .assembly import HotLoop, Listing
-from .tables import ratio
+from .tables import spell_ratio
 
 _GCC = re.compile(r"(?m)^(.*?):(\d+):\d+: (optimized|missed|note): +(.*)$")
 _YAML = re.compile(r"--- !(Passed|Missed|Analysis)\w*\n(.*?)\n\.\.\.", re.DOTALL)
@@ -99,7 +99,7 @@ class LoopReport:
         line = place.line(self.line) if self.line else 0
         if self.ordered:
             order = f"C fixes the order of the sum on line {line}; {ANY_ORDER}"
-            order += f": {ratio(self.gain)}" if self.gain else ""
+            order += f": {spell_ratio(self.gain)}" if self.gain else ""
             return f"vectorized, {self.vectors}, but {order}" if self.vectors else f"not vectorized: {order}"
         if self.vectors:
             return f"vectorized, {self.vectors}"
@@ -126,12 +126,12 @@ def report_loops(
 
 def _report_loop(cell: CompiledCell, listing: Listing, remarks: Sequence[Remark], loop: HotLoop) -> LoopReport:
     object_code = cell.object_code
-    span = span_of(object_code, loop.name)
+    span = find_span(object_code, loop.name)
     own = [
         (line, remark)
         for remark in remarks
         if remark.file.endswith(object_code.name) and remark.line in span
-        if (line := loop_line(cell, remark.line))
+        if (line := find_loop_line(cell, remark.line))
     ]
     # gcc calls a sum that keeps its order vectorized: it loads vectors, and adds one element at a time.
     ordered = next((line for line, r in own if r.vectorized and loop.adds_in_order), 0)
@@ -143,37 +143,37 @@ def _report_loop(cell: CompiledCell, listing: Listing, remarks: Sequence[Remark]
     line, reason = next(((line, r.words) for line, r in own if not r.vectorized), (0, ""))
     if not line:
         code = next(code for code in object_code.functions if code.name == loop.name)
-        generated = _generated_lines(listing, [entry.index for entry in code.loops])
+        generated = _find_generated_lines(listing, [entry.index for entry in code.loops])
         ours = (r for r in remarks if r.file == GENERATED and r.line in generated and not r.vectorized)
         reason = next((r.words for r in ours), "")
     # Names of the compiler's own variables help nobody.
     return LoopReport(loop.name, loop.types, line=line, reason=re.sub(r"( for)? stmt:.*", "", reason))
 
 
-def _generated_lines(listing: Listing, indices: Sequence[int]) -> frozenset[int]:
+def _find_generated_lines(listing: Listing, indices: Sequence[int]) -> frozenset[int]:
     prefixes = {f"__ufm_{kind}_{index}" for index in indices for kind in ("kernel", "item")}
     functions = (f for name, f in listing.items() if name.partition(".")[0] in prefixes)
     return frozenset(i.line for function in functions for i in function.instructions if i.file == GENERATED)
 
 
-def span_of(object_code: ObjectCode, function: str) -> range:
+def find_span(object_code: ObjectCode, function: str) -> range:
     """Lines of the cell that hold a function."""
     code = next(code for code in object_code.functions if code.name == function)
     return range(code.line, code.line + code.source.count("\n") + 1)
 
 
-def loop_line(cell: CompiledCell, line: int) -> int:
+def find_loop_line(cell: CompiledCell, line: int) -> int:
     """The line of the cell's loop that a remark on ``line`` is about: gcc may name a line of the loop's body.
 
     0 if there is no loop: the remark is about the loop over the elements, into which the function is inlined.
     """
     object_code = cell.object_code
-    spans = (span_of(object_code, code.name) for code in object_code.functions)
+    spans = (find_span(object_code, code.name) for code in object_code.functions)
     start = next((span.start for span in spans if line in span), line)
     return max((n for n in cell.report_data.loop_lines if start <= n <= line), default=0)
 
 
 def has_loop(cell: CompiledCell, function: str) -> bool:
     """Whether a function of a cell has a loop."""
-    span = span_of(cell.object_code, function)
+    span = find_span(cell.object_code, function)
     return any(line in span for line in cell.report_data.loop_lines)

@@ -39,14 +39,14 @@ PROMOTER_NAME = b"numpy._ufunc_promoter"
 _dlopen: Callable[[str, int], int] | None = getattr(importlib.import_module("_ctypes"), "dlopen", None)
 
 
-def python_api(name: str, result: Any, *arguments: Any) -> Any:
+def find_python_api(name: str, result: Any, *arguments: Any) -> Any:
     """A function of Python's C API, with a prototype of our own: ``ctypes.pythonapi``'s is the whole process's."""
     return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
 
 
-def ufunc_api(slot: int) -> int:
+def find_ufunc_api(slot: int) -> int:
     """Address of a function in NumPy's table."""
-    get = python_api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+    get = find_python_api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
     table: int = get(_umath._UFUNC_API, None)
     address = ctypes.c_void_p.from_address(table + slot * ctypes.sizeof(ctypes.c_void_p)).value
     assert address
@@ -88,7 +88,7 @@ def type_number_offset() -> int:
     return place if right else -1
 
 
-def cpu_features() -> tuple[str, ...]:
+def list_cpu_features() -> tuple[str, ...]:
     """Instruction sets of this CPU as NumPy found them, ``("avx", "avx2", ...)``, sorted."""
     features: dict[str, bool] = getattr(_umath, "__cpu_features__", {})
     return tuple(sorted(name.lower() for name, here in features.items() if here))
@@ -99,7 +99,7 @@ def open_library(path: str, mode: int) -> ctypes.CDLL:
     if _dlopen is None:
         return ctypes.CDLL(path, mode=mode)
     library = ctypes.CDLL.__new__(ctypes.CDLL)
-    vars(library).update(_any_library(), _name=path, _handle=_dlopen(path, mode))
+    vars(library).update(_make_library_attributes(), _name=path, _handle=_dlopen(path, mode))
     return library
 
 
@@ -109,7 +109,7 @@ class _LibraryInfo(ctypes.Structure):
     _fields_ = tuple((name, ctypes.c_void_p) for name in ("file", "base", "symbol", "address"))
 
 
-def library_base(address: int) -> int:
+def find_library_base(address: int) -> int:
     """The address at which the library that holds ``address`` was mapped; 0 if unknown."""
     try:
         find = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(("dladdr", ctypes.pythonapi))
@@ -121,10 +121,10 @@ def library_base(address: int) -> int:
 
 def prepare() -> None:
     """Fill the caches now."""
-    _any_library()
+    _make_library_attributes()
 
 
 @cache
-def _any_library() -> dict[str, Any]:
+def _make_library_attributes() -> dict[str, Any]:
     """The attributes of every CDLL besides its name and handle."""
     return {} if _dlopen is None else dict(vars(ctypes.CDLL(None)))

@@ -12,27 +12,27 @@ from typing import Any
 
 def flush_stdio() -> None:
     """Flush C's standard output, so that it appears before later output."""
-    flush, stream = _output()
+    flush, stream = _find_output()
     flush(stream)
 
 
 @cache
-def _output() -> tuple[Any, ctypes.c_void_p | None]:
+def _find_output() -> tuple[Any, ctypes.c_void_p | None]:
     """``fflush`` and C's ``stdout``; None, which means every stream, if ``stdout`` has another name.
 
     Every stream would include inputs, and a thread that reads from one holds its lock until input comes.
     """
     try:
-        return _process().fflush, ctypes.c_void_p.in_dll(_process(), "stdout")
+        return _open_process().fflush, ctypes.c_void_p.in_dll(_open_process(), "stdout")
     except ValueError:
-        return _process().fflush, None
+        return _open_process().fflush, None
 
 
 @contextlib.contextmanager
-def same_arithmetic() -> Iterator[None]:
+def keep_arithmetic() -> Iterator[None]:
     """Rounding, denormals and traps stay as they are: libraries linked with -ffast-math change them when opened."""
     try:
-        ask, put = _process().fegetenv, _process().fesetenv
+        ask, put = _open_process().fegetenv, _open_process().fesetenv
     except AttributeError:  # a C library that has them elsewhere
         yield
         return
@@ -47,6 +47,6 @@ def same_arithmetic() -> Iterator[None]:
 
 
 @cache
-def _process() -> ctypes.CDLL:
+def _open_process() -> ctypes.CDLL:
     """The symbols of this process, the C library's among them."""
     return ctypes.CDLL(None) if os.name == "posix" else ctypes.cdll.msvcrt

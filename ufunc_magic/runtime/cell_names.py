@@ -33,7 +33,7 @@ _libraries: list[tuple[int, ObjectCode]] = []
 _names: list[Any] = []
 
 
-def _key(object_code: ObjectCode) -> tuple[str, str]:
+def _make_key(object_code: ObjectCode) -> tuple[str, str]:
     return object_code.code_digest, object_code.source
 
 
@@ -42,14 +42,14 @@ def note_library(object_code: ObjectCode, address: int) -> None:
     _libraries.append((address, object_code))
 
 
-def current_place(object_code: ObjectCode) -> CellPlace:
+def find_current_place(object_code: ObjectCode) -> CellPlace:
     """The place that its cell has now."""
-    return _places.get(_key(object_code), object_code.place)
+    return _places.get(_make_key(object_code), object_code.place)
 
 
 def set_place(object_code: ObjectCode, place: CellPlace) -> None:
     """Note the place that its cell has now."""
-    key = _key(object_code)
+    key = _make_key(object_code)
     _places[key] = place
     if slot := _slots.get(key):
         _write(slot, object_code, place)
@@ -59,8 +59,8 @@ def attach(object_code: ObjectCode, handle: ctypes.CDLL) -> None:
     """Let tracebacks of a Cython module name its cell's lines, and Python find their text."""
     slot = None
     with contextlib.suppress(ValueError):  # modules of earlier releases
-        slot = _slots[_key(object_code)] = _Slot.in_dll(handle, "__ufm_place")
-    _write(slot, object_code, current_place(object_code))
+        slot = _slots[_make_key(object_code)] = _Slot.in_dll(handle, "__ufm_place")
+    _write(slot, object_code, find_current_place(object_code))
 
 
 def give_file(module: ModuleType, object_code: ObjectCode) -> None:
@@ -72,15 +72,17 @@ def give_file(module: ModuleType, object_code: ObjectCode) -> None:
     if "linetrace" not in object_code.source or os.path.basename(name) != name:
         return
     with contextlib.suppress(CacheError):
-        folder = store.default().storage(f"lines-{object_code.code_digest[:16]}")
+        folder = store.open_default().storage(f"lines-{object_code.code_digest[:16]}")
         store.Cache.write_scratch(folder / name, object_code.source)
         module.__file__ = str(folder / f"{module.__name__}.so")
 
 
 def find_code(address: int | None) -> ObjectCode | None:
     """The object code of the library that holds ``address``; None if unknown."""
-    base = _private.library_base(address or 0)
-    return next((code for inside, code in reversed(_libraries) if base and _private.library_base(inside) == base), None)
+    base = _private.find_library_base(address or 0)
+    return next(
+        (code for inside, code in reversed(_libraries) if base and _private.find_library_base(inside) == base), None
+    )
 
 
 def _write(slot: _Slot | None, object_code: ObjectCode, place: CellPlace) -> None:

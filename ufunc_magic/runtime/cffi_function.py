@@ -49,7 +49,7 @@ class PlainFunction:
         self.owner = owner
         self._binding: tuple[Any, Any, Any] | None = None
         self._names = code.parameters
-        reason = cell_names.current_place(owner.object_code).text(code.reason)
+        reason = cell_names.find_current_place(owner.object_code).text(code.reason)
         prototype = self.prototype
         self._const = _find_const(prototype)
         self.__name__ = self.__qualname__ = code.name
@@ -156,7 +156,7 @@ def _bind(code: FunctionCode, address: int) -> tuple[Any, Any, Any]:
 
     definitions, _, prototype = code.declaration.rpartition("\n")
     try:
-        ffi = _ffi(definitions)
+        ffi = _make_ffi(definitions)
         pointer = ffi.cast(prototype, address)
         return ffi, pointer, ffi.typeof(pointer)
     except (CDefError, FFIError, NotImplementedError, TypeError, AssertionError) as fault:
@@ -172,7 +172,7 @@ def _cut_advice(fault: Exception) -> str:
 
 
 @lru_cache(maxsize=256)
-def _ffi(definitions: str) -> Any:
+def _make_ffi(definitions: str) -> Any:
     """One FFI for each set of type definitions, so that one function's struct can be passed to another."""
     import cffi  # 20 ms that only cells with plain functions need
 

@@ -35,7 +35,7 @@ def share_classes(build: Build) -> None:
     if not name.startswith(UNNAMED) or not any(kind.__module__ == name for kind in kinds):
         return
     with contextlib.suppress(CacheError):
-        cache = store.default()
+        cache = store.open_default()
         folder = cache.storage(store.MODULES)
         if not (folder / f"{name}.py").exists():
             text = _MODULE.format(code=base64.b64encode(dumps(build)).decode())

@@ -75,7 +75,7 @@ def bind_def(function: Any, ufunc: np.ufunc, *, parameters: Sequence[str], handl
     return _type[0][0](function, ufunc, tuple(parameters), keywords, enclosed, by_place)
 
 
-def ufunc_of(function: Any) -> np.ufunc | None:
+def find_ufunc(function: Any) -> np.ufunc | None:
     """The ufunc that a function is, or computes arrays with; None if it has none."""
     ufunc = function.ufunc if isinstance(function, DefFunction) else function
     return ufunc if isinstance(ufunc, np.ufunc) else None

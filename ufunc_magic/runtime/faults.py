@@ -97,7 +97,7 @@ def tell(address: int) -> None:
     CellCrashed, CellExited, CellAssertionError
     """
     report = _Report.from_address(address)
-    raise _exception(report, report.fault.contents)
+    raise _make_exception(report, report.fault.contents)
 
 
 def refuse(address: int) -> None:
@@ -170,17 +170,17 @@ def _name_cast(ufunc: np.ufunc, k: int, call: str, parameters: list[str], argume
     return words
 
 
-def _exception(report: _Report, fault: _Fault) -> UfuncMagicError:
-    inputs = _inputs(report)
+def _make_exception(report: _Report, fault: _Fault) -> UfuncMagicError:
+    inputs = _read_inputs(report)
     name = ctypes.string_at(report.name).decode(errors="replace") if report.name else ""
-    call = name if inputs is None else f"{name}({', '.join(map(_shown, inputs))})"
-    where = _where(report, inputs)
+    call = name if inputs is None else f"{name}({', '.join(map(_show_value, inputs))})"
+    where = _describe_place(report, inputs)
     if fault.kind == _ASSERTED:
         text, function = ((t or b"").decode(errors="replace") for t in (fault.text, fault.function))
         file, line = (fault.file or b"").decode(errors="replace"), fault.line
         object_code = cell_names.find_code(report.name)
         if object_code is not None and file == object_code.name:  # otherwise it is a header's
-            place = cell_names.current_place(object_code)
+            place = cell_names.find_current_place(object_code)
             file, line = place.name, place.line(line)
         inner = f" in {function}" if function and function.partition("(")[0].rpartition(" ")[2] != name else ""
         return CellAssertionError(f"Assertion `{text}' failed: {call}{where}, on line {line} of {file}{inner}.")
@@ -189,8 +189,8 @@ def _exception(report: _Report, fault: _Fault) -> UfuncMagicError:
     if fault.kind == _ABORTED:
         return CellExited(f"{call} called abort(){where}.")
     if fault.kind == _RAISED:
-        return CellExited(f"{call} raised {_signal_name(fault.code)}{where}, which normally ends the process.")
-    what, damaged = _crash(fault, [] if inputs is None else inputs)
+        return CellExited(f"{call} raised {_name_signal(fault.code)}{where}, which normally ends the process.")
+    what, damaged = _describe_crash(fault, [] if inputs is None else inputs)
     remedy = f"{_DAMAGED} {_FURTHER}" if report.types else _DAMAGED
     return CellCrashed(f"{call} {what}{where}.", remedy=remedy if damaged else "")
 
@@ -200,18 +200,18 @@ _DAMAGED = "Memory of this process may be damaged: save your work and restart th
 _FURTHER = "--sanitize shows the line; --sandbox runs every call in another process."
 
 
-def _crash(fault: _Fault, inputs: list[Any]) -> tuple[str, bool]:
+def _describe_crash(fault: _Fault, inputs: list[Any]) -> tuple[str, bool]:
     """Describe a crash; return also whether memory may be damaged."""
     if fault.kind == _STACK_FULL:
         return "overflowed the stack (endless recursion, or a huge local array)", False
     if fault.kind == _JUMPED:
         return "called longjmp() to a function that had returned, or out of the call", False
-    name = _signal_name(fault.kind)
+    name = _name_signal(fault.kind)
     if fault.code <= 0 and name != "SIGABRT":
         return f"raised {name}", False
     match name:
         case "SIGFPE":
-            return _arithmetic(fault.code, inputs), False
+            return _describe_arithmetic(fault.code, inputs), False
         case "SIGSEGV" | "SIGBUS":
             verb = {1: "read", 2: "wrote"}.get(fault.access, "read or wrote")
             if fault.address < 4096 and fault.access:
@@ -234,7 +234,7 @@ _FLOATING = {
 }
 
 
-def _arithmetic(code: int, inputs: list[Any]) -> str:
+def _describe_arithmetic(code: int, inputs: list[Any]) -> str:
     if code in _FLOATING:
         return _FLOATING[code]
     inputs = [one for value in inputs for one in (value.values() if isinstance(value, dict) else [value])]
@@ -247,14 +247,14 @@ def _arithmetic(code: int, inputs: list[Any]) -> str:
     return "divided an integer by zero, or the smallest integer by -1"
 
 
-def _signal_name(number: int) -> str:
+def _name_signal(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
 
 
-def _where(report: _Report, inputs: list[Any] | None) -> str:
+def _describe_place(report: _Report, inputs: list[Any] | None) -> str:
     if not report.types:  # a plain function
         return ""
     if not report.values:
@@ -331,7 +331,7 @@ def _find_index(call: _Call, dims: list[int], inputs: list[Any]) -> str:
     return str(index[0] if len(index) == 1 else index)
 
 
-def _inputs(report: _Report) -> list[Any] | None:
+def _read_inputs(report: _Report) -> list[Any] | None:
     """The values that the function was called with; None where they are not known.
 
     Those of structures are dictionaries.
@@ -347,7 +347,7 @@ def _inputs(report: _Report) -> list[Any] | None:
             number += 1
         number += 1
         if report.types[k] == RECORD:
-            values.append(f"<{shape} structures>" if shape else _members(report, k))
+            values.append(f"<{shape} structures>" if shape else _read_members(report, k))
             continue
         dtype = np.dtype(TYPES[report.types[k]].char)
         count = int(np.prod(shape, dtype=np.intp))
@@ -357,7 +357,7 @@ def _inputs(report: _Report) -> list[Any] | None:
     return values
 
 
-def _members(report: _Report, k: int) -> dict[str, Any]:
+def _read_members(report: _Report, k: int) -> dict[str, Any]:
     """The numbers of a structure that its loop lists."""
     members: dict[str, Any] = {}
     for leaf in report.leaves[: report.leaf_count]:
@@ -369,9 +369,9 @@ def _members(report: _Report, k: int) -> dict[str, Any]:
     return members
 
 
-def _shown(value: Any) -> str:
+def _show_value(value: Any) -> str:
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{name}={_shown(one)}' for name, one in value.items())}}}"
+        return f"{{{', '.join(f'{name}={_show_value(one)}' for name, one in value.items())}}}"
     if np.ndim(value) == 0:
         return str(value)
     text = np.array2string(value, threshold=_SHOWN, edgeitems=_SHOWN // 2, separator=", ", max_line_width=10**6)

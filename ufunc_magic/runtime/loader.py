@@ -20,7 +20,7 @@ from typing import Any
 
 from ..model import STD_EXCEPTIONS, LinkError, ObjectCode, Target, TargetError
 from . import _private, cell_names, exception_codec, openmp
-from .c_library import same_arithmetic
+from .c_library import keep_arithmetic
 from .locks import lock_of
 from .named_module import NamedModule
 
@@ -35,7 +35,7 @@ class _Host(ctypes.Structure):
     )
 
 
-def _python_function(name: str) -> int | None:
+def _find_python_function(name: str) -> int | None:
     return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
 
 
@@ -45,7 +45,7 @@ def _list_host_values() -> tuple[int | None, ...]:
         return ctypes.c_void_p.in_dll(ctypes.pythonapi, name).value
 
     return (
-        *map(_python_function, ("PyGILState_Ensure", "PyGILState_Release", "PyErr_SetString", "PyErr_Occurred")),
+        *map(_find_python_function, ("PyGILState_Ensure", "PyGILState_Release", "PyErr_SetString", "PyErr_Occurred")),
         pointer("PyExc_RuntimeError"),
         pointer("PyExc_MemoryError"),
     )
@@ -59,7 +59,7 @@ def _list_exceptions() -> tuple[int | None, ...]:
 
 @cache
 def _find_check_signals() -> int | None:
-    return _python_function("PyErr_CheckSignals")
+    return _find_python_function("PyErr_CheckSignals")
 
 
 #: (function table, library) of the object that installed the process's fault handlers.
@@ -92,7 +92,7 @@ _STARTER = ctypes.CFUNCTYPE(ctypes.c_void_p, *(ctypes.c_void_p,) * 4)
 def _list_containment_functions() -> tuple[int | None, ...]:
     """The arguments of ``__ufm_contain_1``; empty if there is no ``dlsym``."""
     try:
-        return tuple(map(_python_function, ("dlsym", "PyImport_ImportModule", "PyObject_CallMethod", "Py_DecRef")))
+        return tuple(map(_find_python_function, ("dlsym", "PyImport_ImportModule", "PyObject_CallMethod", "Py_DecRef")))
     except AttributeError:
         return ()
 
@@ -109,7 +109,7 @@ def check_handlers() -> None:
 
 def prepare() -> None:
     """Fill the caches now: this process's target and Python's functions."""
-    here()
+    describe_target()
     _list_host_values()
     _find_check_signals()
     _list_containment_functions()
@@ -144,7 +144,7 @@ class Library:
 
 
 @cache
-def here() -> Target:
+def describe_target() -> Target:
     """The target of this process, with the C library that it runs on."""
     form = _FORMATS.get(sys.platform, "elf")
     return Target(form, sys.platform, platform.machine().lower(), _find_libc())  # type: ignore[arg-type]
@@ -170,7 +170,7 @@ def _has_memory_files() -> bool:
 
 
 @contextlib.contextmanager
-def memory_file(code: bytes) -> Iterator[int]:
+def open_memory_file(code: bytes) -> Iterator[int]:
     """Give the descriptor of a file in memory that contains ``code``; -1 if the system has no such files."""
     descriptor = -1
     try:
@@ -191,9 +191,9 @@ def memory_file(code: bytes) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def in_memory(code: bytes) -> Iterator[str]:
+def open_in_memory(code: bytes) -> Iterator[str]:
     """Give the path of a file in memory that contains ``code``; ``""`` if the system has no such files."""
-    with memory_file(code) as descriptor:
+    with open_memory_file(code) as descriptor:
         yield _write_path(descriptor, next(_count)) if descriptor >= 0 else ""
 
 
@@ -206,7 +206,7 @@ def _write_path(descriptor: int, count: int) -> str:
 @cache
 def cpu_features() -> tuple[str, ...]:
     """Instruction sets of this CPU as NumPy found them, ``("avx", "avx2", ...)``, sorted."""
-    return _private.cpu_features()
+    return _private.list_cpu_features()
 
 
 def count_processors() -> int:
@@ -222,7 +222,7 @@ def check_target(target: Target) -> None:
     TargetError
         Naming both sides.
     """
-    mine = here()
+    mine = describe_target()
     same = (target.format, target.os, target.machine) == (mine.format, mine.os, mine.machine)
     needs, has = target.libc.partition(" ")[2], mine.libc.partition(" ")[2]
     if not same or (needs and has and _read_version(needs) > _read_version(has)) or (needs and not has):
@@ -258,7 +258,7 @@ def open_library(object_code: ObjectCode, path: str | os.PathLike[str]) -> Libra
     check_target(object_code.target)
     mode = getattr(os, "RTLD_NOW", 0) | getattr(os, "RTLD_LOCAL", 0)
     try:
-        with same_arithmetic():
+        with keep_arithmetic():
             handle = _private.open_library(os.fspath(path), mode)
     except OSError as fault:
         raise TargetError(
@@ -366,7 +366,7 @@ def open_module(object_code: ObjectCode, path: str) -> ModuleType:
     cell_names.attach(object_code, _private.open_library(path, getattr(os, "RTLD_NOW", 0)))
     cell_names.give_file(module, object_code)
     try:
-        with same_arithmetic():
+        with keep_arithmetic():
             loading.exec_module(module)
     except BaseException:
         sys.modules.pop(name, None)
@@ -377,7 +377,7 @@ def open_module(object_code: ObjectCode, path: str) -> ModuleType:
     return module
 
 
-def mappings() -> tuple[int, int]:
+def count_mappings() -> tuple[int, int]:
     """The number of memory mappings of this process, and its limit; zeros if unknown."""
     try:
         with open("/proc/self/maps", "rb") as maps, open("/proc/sys/vm/max_map_count", encoding="ascii") as most:

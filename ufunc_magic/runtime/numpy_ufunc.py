@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from ..model import RECORD, TYPES, FunctionCode, SignatureError, core_groups
+from ..model import RECORD, TYPES, FunctionCode, SignatureError, split_core_groups
 from . import _private, promotion, records
-from .def_function import ufunc_of
+from .def_function import find_ufunc
 from .sized_calls import SizedCall
 
 _MAKE_SLOT = 42
@@ -54,9 +54,9 @@ class UfuncLoops:
         return type(None), ()
 
 
-def loops_of(function: Any) -> UfuncLoops | None:
+def find_loops(function: Any) -> UfuncLoops | None:
     """The `UfuncLoops` of a ufunc of this package, or of a def's ufunc; None for everything else."""
-    ufunc = ufunc_of(function)
+    ufunc = find_ufunc(function)
     return None if ufunc is None else vars(ufunc).get(_ATTRIBUTE)
 
 
@@ -77,7 +77,7 @@ def _find_maker() -> Any:
         ctypes.c_int,  # unused
         ctypes.c_char_p,  # const char *signature
         ctypes.py_object,  # PyObject *identity_value
-    )(_private.ufunc_api(_MAKE_SLOT))
+    )(_private.find_ufunc_api(_MAKE_SLOT))
 
 
 def prepare() -> None:
@@ -159,7 +159,7 @@ def note_calls(ufunc: np.ufunc, library: Any) -> None:
     Nothing happens where NumPy keeps the function that Python calls elsewhere.
     """
     fields, functions = _private.find_ufunc_fields(ufunc), _list_caller_functions()
-    loops = loops_of(ufunc)
+    loops = find_loops(ufunc)
     sized = next((b for b in loops.buffers if isinstance(b, SizedCall)), None) if loops else None
     if (
         fields
@@ -206,7 +206,7 @@ def _list_number_functions() -> tuple[int | None, ...]:
     plain = object.__basicsize__ == _HEAD and float.__basicsize__ == np.float64.__basicsize__ == _HEAD + 8
     with contextlib.suppress(AssertionError, AttributeError):
         allocate = ctypes.cast(ctypes.pythonapi.PyType_GenericAlloc, ctypes.c_void_p).value
-        return (id(float), id(np.float64), allocate, _private.ufunc_api(46)) if plain else ()
+        return (id(float), id(np.float64), allocate, _private.find_ufunc_api(46)) if plain else ()
     return ()
 
 
@@ -223,7 +223,7 @@ def _write_core(code: FunctionCode) -> str:
         name = re.sub("|".join(map(re.escape, _SIGNS)), lambda sign: _SIGNS[sign[0]], word)
         return name if name.removesuffix("?").isidentifier() or name.isdecimal() else f"_{name}"
 
-    groups = [f"({','.join(map(spell, group))})" for group in core_groups(code.core)]
+    groups = [f"({','.join(map(spell, group))})" for group in split_core_groups(code.core)]
     return f"{','.join(groups[: code.nin])}->{','.join(groups[code.nin :])}"
 
 
@@ -261,7 +261,7 @@ def write_docstring(code: FunctionCode) -> str:
         lines += ["", f"Core signature: {code.core}"]
     if code.doc:
         lines += ["", code.doc]
-    loops = ", ".join(letters(loop.types, code.nin) for loop in code.loops)
+    loops = ", ".join(spell_letters(loop.types, code.nin) for loop in code.loops)
     lines += ["", f"Loops: {loops}"]
     if structures := records.describe(code):
         lines += ["", "Structures:", *structures]
@@ -272,7 +272,7 @@ def _write_none(nout: int) -> str:
     return "None" if nout == 1 else "(" + ", ".join(["None"] * nout) + ")"
 
 
-def letters(types: Sequence[int], nin: int) -> str:
+def spell_letters(types: Sequence[int], nin: int) -> str:
     """The types of a loop in NumPy's letters, ``"dd->d"``; ``V`` is a structure."""
     chars = "".join("V" if t == RECORD else TYPES[t].char for t in types)
     return f"{chars[:nin]}->{chars[nin:]}"

@@ -21,9 +21,9 @@ from ..model import CellFunction, FunctionCode, ObjectCode, SignatureError, Targ
 from . import loader, numpy_ufunc, registry
 from .bound_function import BoundFunction
 from .cffi_function import PlainFunction
-from .def_function import DefFunction, ufunc_of
+from .def_function import DefFunction, find_ufunc
 from .locks import lock_of
-from .numpy_ufunc import loops_of
+from .numpy_ufunc import find_loops
 from .registry import Build, LoadedObject, load
 
 _Reduced = str | tuple[Any, ...]
@@ -51,13 +51,13 @@ def dumps(function: Any, *, source: bool = True, key: bytes | str | None = None)
     SignatureError
         If the function is not from this package.
     """
-    origin = origin_of(function)
+    origin = find_origin(function)
     if origin is None:
         raise SignatureError(
             f"{function!r} was not compiled by ufunc_magic.",
             remedy="Pass a ufunc from a cell, from compile_c(), or from from_numba().",
         )
-    return pack(origin.loaded.sent(source=source), entry=origin.name, key=secret(key))
+    return pack(origin.loaded.sent(source=source), entry=origin.name, key=choose_secret(key))
 
 
 def loads(data: bytes, *, key: bytes | str | None = None) -> Any:
@@ -76,12 +76,12 @@ def loads(data: bytes, *, key: bytes | str | None = None) -> Any:
     TargetError
         If the code is for another machine or Python, altered, or without a valid signature.
     """
-    return function_of(*_read(bytes(data), secret(key)))
+    return load_function(*_read(bytes(data), choose_secret(key)))
 
 
 def realize(payload: bytes, entry: str = "") -> Any:
     """Load a function; pickles call this, so its path never changes."""
-    return function_of(_read(bytes(payload), secret(None))[0], entry)
+    return load_function(_read(bytes(payload), choose_secret(None))[0], entry)
 
 
 #: Seal or signature -> bytes that were read or written, and the key that verified them.  Every task of a worker brings
@@ -126,9 +126,9 @@ class Origin:
         return next((f for f in self.loaded.report_data.functions if f.name == self.name), None)
 
 
-def origin_of(function: Any) -> Origin | None:
+def find_origin(function: Any) -> Origin | None:
     """The origin of a function or Build; None if it is not from this package."""
-    if (loops := loops_of(function)) and (ufunc := ufunc_of(function)):
+    if (loops := find_loops(function)) and (ufunc := find_ufunc(function)):
         return Origin(loops.owner, ufunc.__name__)
     if isinstance(function, Build):
         return Origin(function.loaded, "")
@@ -145,21 +145,21 @@ def carry(object_code: ObjectCode, **more: Any) -> None:
     _find_loaded(object_code).carry(**more)
 
 
-def carried(object_code: ObjectCode) -> Mapping[str, Any]:
+def find_carried(object_code: ObjectCode) -> Mapping[str, Any]:
     """The ``device`` that is sent with a loaded object."""
     return _find_loaded(object_code).device
 
 
 def _find_loaded(object_code: ObjectCode) -> LoadedObject:
     """The loaded object of exactly that object code; a new one if an equal object is loaded instead."""
-    build = registry.loaded(object_code)
+    build = registry.find_loaded(object_code)
     return build.loaded if build is not None and build.loaded.object_code == object_code else LoadedObject(object_code)
 
 
 def _find_member(value: Any) -> tuple[Build, str] | None:
     """The Build whose module has a function or class, and its name there."""
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
-    for build in registry.of_module(module) if isinstance(module, str) else ():
+    for build in registry.find_modules(module) if isinstance(module, str) else ():
         # A class method of the module is bound to its class; cloudpickle takes the function out of it.
         for spelled in (name, f"{name}.__func__"):
             named = _find_named(build, spelled)
@@ -193,10 +193,10 @@ def _adopt(kind: type, reducer: Callable[[Callable[[Any], _Reduced] | None], Cal
 _adopted: set[type] = set()
 
 
-def function_of(object_code: ObjectCode, entry: str) -> Any:
+def load_function(object_code: ObjectCode, entry: str) -> Any:
     """The function ``entry`` of object code, or its Build; the same object if this process already has it."""
     with registry.lock_code(object_code):
-        build = registry.loaded(object_code)
+        build = registry.find_loaded(object_code)
         if build is None:
             build = load(object_code)
             adopt(build)
@@ -218,7 +218,7 @@ def _find_named(build: Build, name: str) -> Any:
         return None
 
 
-def secret(chosen: bytes | str | None) -> bytes:
+def choose_secret(chosen: bytes | str | None) -> bytes:
     """The key to sign and verify with: the chosen one, else ``UFUNC_MAGIC_KEY``."""
     key = os.environ.get("UFUNC_MAGIC_KEY", "") if chosen is None else chosen
     # The variable may hold any bytes.
@@ -227,7 +227,7 @@ def secret(chosen: bytes | str | None) -> bytes:
 
 def _get_payload(loaded: LoadedObject) -> bytes:
     """The bytes that pickles of the object share: pickle writes one object once."""
-    key, portable = secret(None), loaded.sent()
+    key, portable = choose_secret(None), loaded.sent()
     if loaded.payload is None or loaded.payload[0] != key or loaded.payload[1] is not portable:
         loaded.payload = (key, portable, pack(portable, key=key))
         # Dask's scheduler is often in this process, reads what the client sends, and sends it on.
@@ -239,7 +239,7 @@ def _make_reducer(previous: Callable[[Any], _Reduced] | None) -> Callable[[Any],
     """A reducer for objects of this package; it passes all others to the previous reducer."""
 
     def reduce(function: Any) -> _Reduced:
-        origin = origin_of(function)
+        origin = find_origin(function)
         if origin is not None:
             return realize, (_get_payload(origin.loaded), origin.name)
         if previous is not None:

@@ -140,10 +140,12 @@ class Promoter:
     def add(self) -> Promoter:
         """Register it with NumPy; it must live as long as the ufunc."""
         callback = _PromoterFunction(self._promote)
-        new = _private.python_api("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        new = _private.find_python_api(
+            "PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
+        )
         capsule = new(ctypes.cast(callback, ctypes.c_void_p).value, _private.PROMOTER_NAME, None)
         kinds = ctypes.c_int, ctypes.py_object, ctypes.py_object, ctypes.py_object
-        add = ctypes.PYFUNCTYPE(*kinds)(_private.ufunc_api(_PROMOTER_SLOT))
+        add = ctypes.PYFUNCTYPE(*kinds)(_private.find_ufunc_api(_PROMOTER_SLOT))
         add(self.ufunc, (np.dtype,) * (self.code.nin + self.code.nout), capsule)
         self.buffers += [callback, capsule]
         return self
@@ -169,7 +171,7 @@ class Promoter:
             with lock_of("loops of wide numbers"):  # NumPy refuses one that it has, and the list has one end
                 self._register(position, sources)
         for k, (number, _) in enumerate(sources):
-            _private.python_api("Py_IncRef", None, ctypes.py_object)(DTYPES[number])
+            _private.find_python_api("Py_IncRef", None, ctypes.py_object)(DTYPES[number])
             chosen[k] = id(DTYPES[number])
         return 0
 
@@ -184,7 +186,7 @@ class Promoter:
                 continue
             source = None
             if dtype is _OBJECT:
-                source = _OBJECTS if lenient and self._takes_objects(types[k]) else None
+                source = _OBJECTS if lenient and self._accepts_objects(types[k]) else None
             elif lenient and types[k] != _BOOL:
                 source = _find_source(types[k], dtype, alone=len(dtypes) == 1)
             elif lenient and len(self.code.loops) == 1:
@@ -197,7 +199,7 @@ class Promoter:
                 return None
         return sources
 
-    def _takes_objects(self, number: int) -> bool:
+    def _accepts_objects(self, number: int) -> bool:
         """Whether Python's integers are read directly; not by uint64, because half of its values do not fit int64."""
         kind = "" if number == RECORD else TYPES[number].kind
         handle = getattr(getattr(self.owner, "library", None), "handle", None)
@@ -250,7 +252,7 @@ class Promoter:
         name = f"{code.name}, values checked".encode()
         flags = _NEEDS_PYTHON if any(source == _OBJECTS for source in sources) else 0
         spec = Spec(name, code.nin, code.nout, 0, flags, ctypes.addressof(dtypes), slots)
-        add = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(_private.ufunc_api(LOOP_SLOT))
+        add = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(_private.find_ufunc_api(LOOP_SLOT))
         self.buffers += [entry, name]
         # Before NumPy knows the loop: afterwards another thread may run it, and look up the entry.
         first.value = ctypes.addressof(entry)

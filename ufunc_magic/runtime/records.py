@@ -31,7 +31,7 @@ _Resolver = ctypes.PYFUNCTYPE(
 
 
 @lru_cache(maxsize=1024)
-def operand_dtypes(code: FunctionCode, place: int = 0) -> tuple[np.dtype[Any], ...]:
+def find_operand_dtypes(code: FunctionCode, place: int = 0) -> tuple[np.dtype[Any], ...]:
     """The dtypes of a loop's operands, inputs first.
 
     Raises
@@ -43,18 +43,19 @@ def operand_dtypes(code: FunctionCode, place: int = 0) -> tuple[np.dtype[Any], .
     types = code.loops[place].types
     try:
         return tuple(
-            _dtype(json.loads(text)) if text else np.dtype(TYPES[number].char)
+            _make_dtype(json.loads(text)) if text else np.dtype(TYPES[number].char)
             for number, text in zip(types, records, strict=True)
         )
     except (ValueError, TypeError, KeyError, AttributeError) as fault:
         raise SignatureError(f"{code.name}: the layout of a structure cannot be read: {fault}.") from fault
 
 
-def _dtype(described: Any) -> np.dtype[Any]:
+def _make_dtype(described: Any) -> np.dtype[Any]:
     if isinstance(described, str):
         return np.dtype(described)
     formats: list[DTypeLike] = [
-        (_dtype(one[0]), tuple(one[1])) if isinstance(one, list) else _dtype(one) for one in described["formats"]
+        (_make_dtype(one[0]), tuple(one[1])) if isinstance(one, list) else _make_dtype(one)
+        for one in described["formats"]
     ]
     names, offsets, itemsize = (described[key] for key in ("names", "offsets", "itemsize"))
     return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": itemsize})
@@ -68,7 +69,7 @@ def dtype_of(code: FunctionCode, operand: str | int | None) -> np.dtype[Any]:
     ArgumentError
         If there is no such operand, or not just one structure.
     """
-    dtypes = operand_dtypes(code, -1)
+    dtypes = find_operand_dtypes(code, -1)
     types = [json.loads(text)["type"] if text else "" for text in code.records]
     names = (*code.parameters, *code.results)
     if operand is None:
@@ -93,7 +94,9 @@ def describe(code: FunctionCode) -> list[str]:
     if not code.records:
         return []
     places: dict[str, list[str]] = {}
-    for name, text, dtype in zip((*code.parameters, *code.results), code.records, operand_dtypes(code), strict=True):
+    for name, text, dtype in zip(
+        (*code.parameters, *code.results), code.records, find_operand_dtypes(code), strict=True
+    ):
         if text:
             places.setdefault(f"{json.loads(text)['type']}, {dtype}", []).append(name)
     return [f"{', '.join(names)}: {text}" for text, names in places.items()]
@@ -123,7 +126,9 @@ def add_loop(ufunc: np.ufunc, code: FunctionCode, owner: Any) -> tuple[object, .
     slots = (promotion.Slot * 3)(resolve, promotion.Slot(promotion.STRIDED_LOOP, loop))
     name = code.name.encode()
     spec = promotion.Spec(name, code.nin, code.nout, _NO_CASTING, 0, ctypes.addressof(dtypes), slots)
-    add = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(_private.ufunc_api(promotion.LOOP_SLOT))
+    add = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(
+        _private.find_ufunc_api(promotion.LOOP_SLOT)
+    )
     add(ufunc, ctypes.addressof(spec))
     return name, buffers
 
@@ -133,7 +138,7 @@ def make_resolver(code: FunctionCode, numbers: tuple[int, ...]) -> tuple[promoti
 
     NumPy casts structures by the order of their fields, so a structure needs the same names in the same order.
     """
-    own = operand_dtypes(code)
+    own = find_operand_dtypes(code)
     descriptors = tuple(
         dtype if number == RECORD else np.dtype(TYPES[number].char) for number, dtype in zip(numbers, own, strict=True)
     )
@@ -144,22 +149,26 @@ def make_resolver(code: FunctionCode, numbers: tuple[int, ...]) -> tuple[promoti
         casting = _NO_CASTING
         for k, address in enumerate(addresses):
             other = actual[k]
-            if other and other != address and not _alike(descriptors[k], ctypes.cast(other, ctypes.py_object).value):
+            if (
+                other
+                and other != address
+                and not _have_same_fields(descriptors[k], ctypes.cast(other, ctypes.py_object).value)
+            ):
                 casting = _UNSAFE_CASTING
             increment(address)
             chosen[k] = address
         return casting
 
-    increment = _private.python_api("Py_IncRef", None, ctypes.c_void_p)
+    increment = _private.find_python_api("Py_IncRef", None, ctypes.c_void_p)
     function = _Resolver(resolve)
     slot = promotion.Slot(_RESOLVE_DESCRIPTORS, ctypes.cast(function, ctypes.c_void_p).value)
     return slot, (function, descriptors)
 
 
-def _alike(own: Any, other: Any) -> bool:
+def _have_same_fields(own: Any, other: Any) -> bool:
     """Whether the fields have the same names in the same order."""
     if own.names is None and own.subdtype is not None:
-        return other.subdtype is not None and _alike(own.subdtype[0], other.subdtype[0])
+        return other.subdtype is not None and _have_same_fields(own.subdtype[0], other.subdtype[0])
     if own.names != other.names:
         return False
-    return own.names is None or all(_alike(own[name], other[name]) for name in own.names)
+    return own.names is None or all(_have_same_fields(own[name], other[name]) for name in own.names)

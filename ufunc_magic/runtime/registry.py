@@ -29,13 +29,13 @@ from ..model import (
     UfuncMagicError,
     UnboundFunction,
     check_contract,
-    language_key,
+    find_language_key,
 )
 from . import cell_names, def_function, loader
 from .cffi_function import PlainFunction
 from .locks import lock_of
 from .named_module import NamedModule
-from .numpy_ufunc import letters, make_ufunc, note_calls
+from .numpy_ufunc import make_ufunc, note_calls, spell_letters
 
 
 class RemoteLoops(Protocol):
@@ -103,8 +103,8 @@ class LoadedObject:
             with lock_code(self.object_code):
                 if self._portable is self.object_code:  # no other thread was first
                     self._portable = self._sent = whole
-                    if build := loaded(self.object_code):  # the Build that comes back to this process
-                        _loaded[_identity(whole)] = build
+                    if build := find_loaded(self.object_code):  # the Build that comes back to this process
+                        _loaded[_identify_functions(whole)] = build
                 self.complete = None
         return self._portable
 
@@ -275,51 +275,51 @@ class Build(Mapping[str, Any]):
             library.set_threads(before)
 
 
-#: Everything that this process has opened, by `_identity`.  Nothing is ever closed, so nothing is ever dropped.
+#: Everything that this process has opened, by `_identify_functions`.  Nothing is closed, so nothing is dropped.
 _loaded: dict[str, Build] = {}
 
 
-def loaded(object_code: ObjectCode) -> Build | None:
+def find_loaded(object_code: ObjectCode) -> Build | None:
     """The Build of that code, if this process has loaded it."""
-    return _loaded.get(_identity(object_code))
+    return _loaded.get(_identify_functions(object_code))
 
 
-def weight() -> tuple[int, int]:
+def measure_weight() -> tuple[int, int]:
     """The number of objects that this process has open, and the bytes of their machine code."""
     objects = {id(b.loaded): b.loaded for b in list(_loaded.values())}
     return len(objects), sum(len(opened.object_code.code) for opened in objects.values())
 
 
-def of_module(name: str) -> list[Build]:
+def find_modules(name: str) -> list[Build]:
     """The Builds of our extension modules of that name, newest first: a cell with ``-n`` makes one at each edit."""
     # A copy in one step: another thread may open something meanwhile.
     return [b for b in reversed(list(_loaded.values())) if b.loaded.object_code.module == name] if name else []
 
 
-def _identity(object_code: ObjectCode) -> str:
+def _identify_functions(object_code: ObjectCode) -> str:
     """The identity of functions in this process: their machine code, and the source for a language that binds them."""
-    if not _binder_name(object_code):
+    if not _make_binder_name(object_code):
         return object_code.code_digest
-    return store.key([object_code.code_digest, object_code.source, repr(sorted(object_code.options.items()))])
+    return store.make_key([object_code.code_digest, object_code.source, repr(sorted(object_code.options.items()))])
 
 
-def _binder_name(object_code: ObjectCode) -> str:
-    entry = LANGUAGES.get(language_key(object_code.language))
+def _make_binder_name(object_code: ObjectCode) -> str:
+    entry = LANGUAGES.get(find_language_key(object_code.language))
     return entry.loader if entry else ""
 
 
-def _binder(object_code: ObjectCode) -> FunctionBinder | None:
+def _find_binder(object_code: ObjectCode) -> FunctionBinder | None:
     """The module that binds its functions; None if NumPy's loops and plain functions are all.
 
     The table names it as text: only code of that language reaches a room above this one.
     """
-    name = _binder_name(object_code)
+    name = _make_binder_name(object_code)
     return importlib.import_module(name) if name else None
 
 
 def lock_code(object_code: ObjectCode) -> threading.RLock:
     """The lock for opening that code: two threads would make two functions, and run a module's statements twice."""
-    return lock_of(f"open {_identity(object_code)}")
+    return lock_of(f"open {_identify_functions(object_code)}")
 
 
 #: Has ``Sandbox``, a `RemoteLoops`.
@@ -364,7 +364,7 @@ def load(
         native = library if isinstance(library, loader.Library) else None
         notes = list(map(place.text, opened.report_data.all_notes))
         faults: list[SignatureError] = []
-        binder = _binder(object_code)
+        binder = _find_binder(object_code)
         if binder is not None:
             opened.memory = binder.open_memory(opened)
         for code in object_code.functions:
@@ -404,7 +404,7 @@ def load(
             public = _list_public(opened.module, functions)
             opened.functions = {n: f for n, f in public.items() if n not in opened.report_data.refused}
         build = Build(opened, place.name, notes=tuple(notes), first_line=place.first_line)
-        _loaded[_identity(object_code)] = build
+        _loaded[_identify_functions(object_code)] = build
         return build
 
 
@@ -429,10 +429,12 @@ def _open(object_code: ObjectCode, path: Path | None) -> LoadedObject:
             # Another process has emptied the cache meanwhile.
     loader.check_target(object_code.target)  # first: it names both machines
     check_contract(object_code)
-    with loader.in_memory(object_code.code) as memory:
+    with loader.open_in_memory(object_code.code) as memory:
         if memory:
             return _open_file(object_code, memory)
-    entry = store.default().publish(store.key(["loaded", object_code.code_digest]), record=b"", code=object_code.code)
+    entry = store.open_default().publish(
+        store.make_key(["loaded", object_code.code_digest]), record=b"", code=object_code.code
+    )
     return _open_file(object_code, str(entry.library))
 
 
@@ -474,4 +476,4 @@ def _list_public(module: ModuleType, ufuncs: Mapping[str, Any]) -> dict[str, Any
 def _describe(code: FunctionCode) -> str:
     if code.kind != "ufunc":
         return f"{code.name}()"
-    return " ".join([code.name, *(letters(loop.types, code.nin) for loop in code.loops)])
+    return " ".join([code.name, *(spell_letters(loop.types, code.nin) for loop in code.loops)])

@@ -8,9 +8,9 @@ from .precompiled import (
 from .switch import is_plain as is_plain
 from .this_cpu import (
     Portable as Portable,
+    find_this_level as find_this_level,
     is_first as is_first,
-    stored_cell as stored_cell,
-    this_cpu_flags as this_cpu_flags,
-    this_level as this_level,
+    list_this_cpu_flags as list_this_cpu_flags,
+    read_stored_cell as read_stored_cell,
 )
 from .waiting_compilers import start_waiting as start_waiting

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from .. import runtime, store
-from ..compilers import Done, Toolchain, is_launched, language_flags, run_command, run_driver
+from ..compilers import Done, Toolchain, is_launched, list_language_flags, run_command, run_driver
 from .stand_ins import use_stand_ins
 from .switch import is_plain
 from .waiting_compilers import VARIABLES, take_compiler
@@ -76,7 +76,7 @@ def _link_command(toolchain: Toolchain, command: Sequence[str], unit: str) -> li
     """The driver's command for an object in place of the text on standard input."""
     place = command.index("-MD")
     less = [*command[:place], *command[place + len(("-MD", "-MF", "FILE")) :]]
-    source = (*language_flags(toolchain), "-x", "none")
+    source = (*list_language_flags(toolchain), "-x", "none")
     start = next(n for n in range(len(less)) if (*less[n : n + len(source)],) == source)
     return [*less[:start], unit, *less[start + len(source) :]]
 
@@ -101,7 +101,7 @@ def list_programs(toolchain: Toolchain, command: Sequence[str], folder: pathlib.
         around.append(os.getcwd())
     if any(word.endswith("=native") for word in command):
         around += runtime.cpu_features()
-    cache, fact = store.default(), f"steps 4 {toolchain.identity()!r} {general!r} {around!r}"
+    cache, fact = store.open_default(), f"steps 4 {toolchain.identity()!r} {general!r} {around!r}"
     commands = cache.recall(fact)
     if commands is None:
         commands, files = _examine(toolchain, command, folder)
@@ -134,7 +134,7 @@ def _examine(toolchain: Toolchain, command: Sequence[str], folder: pathlib.Path)
     # Its temporary files would be in the folder, too, under names that no other step has.
     done = run_command([*command[:own], "-###", *command[own:]], "", folder)
     lines = [shlex.split(line) for line in done.messages.splitlines() if line.startswith(" ")]
-    kinds = "".join(map(_kind, lines))
+    kinds = "".join(map(_recognise_kind, lines))
     if done.status:
         return (), None
     if not re.fullmatch(r"Ca?l?|l", kinds):
@@ -157,7 +157,7 @@ def _examine(toolchain: Toolchain, command: Sequence[str], folder: pathlib.Path)
     return commands, [*(words[0] for words in lines if os.path.isabs(words[0])), *files]
 
 
-def _kind(words: Sequence[str]) -> str:
+def _recognise_kind(words: Sequence[str]) -> str:
     """``"C"`` for a compiler that reads standard input, ``"a"`` for the assembler, ``"l"`` for the linker."""
     name = os.path.basename(words[0]) if words else ""
     if (name in ("cc1", "cc1plus") or "-cc1" in words[1:2]) and "-" in words and "-E" not in words:

@@ -25,7 +25,7 @@ def include_precompiled(toolchain: Toolchain, text: str, *, flags: Sequence[str]
     """
     if is_plain():
         return ()
-    header = store.default().recall(f"precompiled 2 {_name(toolchain, text, flags)}")
+    header = store.open_default().recall(f"precompiled 2 {_name(toolchain, text, flags)}")
     return ("-include", header) if header else ()
 
 
@@ -39,7 +39,7 @@ def precompile(toolchain: Toolchain, text: str, *, flags: Sequence[str]) -> None
     """Compile headers for `include_precompiled`, if the compiler can and has not yet; what fails leaves nothing."""
     if not can_precompile(toolchain) or include_precompiled(toolchain, text, flags=flags):
         return
-    name, cache = _name(toolchain, text, flags), store.default()
+    name, cache = _name(toolchain, text, flags), store.open_default()
     with cache.scratch() as folder:
         header = cache.write_scratch(folder / f"{name}.h", text)
         compiled = folder / f"{name}.h.gch"
@@ -55,4 +55,4 @@ def precompile(toolchain: Toolchain, text: str, *, flags: Sequence[str]) -> None
 
 def _name(toolchain: Toolchain, text: str, flags: Sequence[str]) -> str:
     around = [os.environ.get(name, "") for name in VARIABLES]
-    return store.key([repr(toolchain.identity()), text, *flags, repr(around)])[:24]
+    return store.make_key([repr(toolchain.identity()), text, *flags, repr(around)])[:24]

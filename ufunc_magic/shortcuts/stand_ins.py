@@ -107,8 +107,8 @@ def _find_libraries(name: str, words: Sequence[str]) -> list[str]:
 
 def _make_stand_in(toolchain: Toolchain, library: str, pattern: str, folder: pathlib.Path) -> str:
     """The stand-in for a library, in the cache."""
-    stat, cache = os.stat(library), store.default()
-    key = store.key(["stand-in 1", library, f"{stat.st_size} {stat.st_mtime_ns}", pattern])
+    stat, cache = os.stat(library), store.open_default()
+    key = store.make_key(["stand-in 1", library, f"{stat.st_size} {stat.st_mtime_ns}", pattern])
     entry = cache.get(key)
     if entry is None:
         output = folder / "stand_in.so"

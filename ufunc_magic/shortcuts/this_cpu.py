@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from .. import runtime, store
-from ..model import CompiledCell, ObjectCode, Options, TargetError, with_contract
+from ..model import CompiledCell, ObjectCode, Options, TargetError, add_contract
 
 #: The name of the lock: one thread at a time makes a portable object.
 LOCK = "portable object"
@@ -23,9 +23,9 @@ _LEVELS = {
 
 
 @cache
-def this_level() -> int:
+def find_this_level() -> int:
     """The level of this CPU, 2 for all below the third; 0 where units have no clones for levels."""
-    if not sys.platform.startswith("linux") or runtime.here().machine != "x86_64":
+    if not sys.platform.startswith("linux") or runtime.describe_target().machine != "x86_64":
         return 0
     try:
         flags = set(re.findall(r"(?m)^flags\s*:(.*)", Path("/proc/cpuinfo").read_text())[0].split())
@@ -34,9 +34,9 @@ def this_level() -> int:
     return 2 + (flags >= set(_LEVELS[3].split())) + (flags >= set(f"{_LEVELS[3]} {_LEVELS[4]}".split()))
 
 
-def this_cpu_flags() -> tuple[str, ...]:
+def list_this_cpu_flags() -> tuple[str, ...]:
     """Flags of a unit whose loops have clones for CPUs like this one alone."""
-    return (f"-D__UFM_LEVEL={this_level()}",)
+    return (f"-D__UFM_LEVEL={find_this_level()}",)
 
 
 def is_first(object_code: ObjectCode) -> bool:
@@ -46,7 +46,7 @@ def is_first(object_code: ObjectCode) -> bool:
     return object_code.language != "cython"  # a comment of the cell asks for it
 
 
-def stored_cell(entry: store.Entry) -> CompiledCell | None:
+def read_stored_cell(entry: store.Entry) -> CompiledCell | None:
     """Read the cell of a cache entry; None if its record is unreadable, or belongs to other code."""
     try:
         return CompiledCell.from_record(entry.record, entry.code, code_digest=entry.digest)
@@ -83,17 +83,17 @@ class Portable:
             If the compiler that made the first object cannot make this one.
         """
         with runtime.lock_of(LOCK):
-            entries = store.default()
+            entries = store.open_default()
             hit = None if self.options.force else entries.find(self.key)
-            stored = stored_cell(hit[0]) if hit else None
+            stored = read_stored_cell(hit[0]) if hit else None
             if stored is None:
                 first = self.cell.object_code
                 with entries.scratch() as folder:
-                    since = store.creation_time(folder)
+                    since = store.find_creation_time(folder)
                     compiled = self.compile(first.source, options=self.options, name=first.name, folder=folder)
-                    inputs = store.stamp(compiled.files_read, since=since)
+                    inputs = store.stamp_files(compiled.files_read, since=since)
                 code, target = compiled.object_code.code, compiled.object_code.target
-                whole = replace(self.cell, object_code=with_contract(replace(first, code=code, target=target)))
+                whole = replace(self.cell, object_code=add_contract(replace(first, code=code, target=target)))
                 entry = entries.publish_inputs(
                     self.key,
                     inputs,

@@ -65,7 +65,11 @@ class _Waiting(NamedTuple):
 
         The lines that it has read must come first: some headers depend on those before.
         """
-        return self.process.poll() is None and self.around == _around() and self.ahead == (*ahead,)[: len(self.ahead)]
+        return (
+            self.process.poll() is None
+            and self.around == _describe_surroundings()
+            and self.ahead == (*ahead,)[: len(self.ahead)]
+        )
 
 
 _LOCK = "waiting compilers"
@@ -106,7 +110,7 @@ def start_waiting(*, recalled: bool = False) -> None:
     if is_plain():
         return
     with runtime.lock_of(_LOCK):
-        cache = store.default()
+        cache = store.open_default()
         if recalled and not _wishes:
             _wishes.update((tuple(command), tuple(ahead)) for command, ahead in cache.recall(_FACT) or ())
         elif _wishes and (latest := [[[*c], [*ahead]] for c, ahead in _wishes.items()][-MOST:]) != cache.recall(_FACT):
@@ -142,7 +146,7 @@ def _start(command: _Command, ahead: Sequence[str]) -> _Waiting | None:
         words[position] = f"/dev/fd/{reading}"
         with contextlib.suppress(ToolchainError):  # the compilation reports it
             process = start_process(words, pass_fds=(reading, report))
-            waiting[command] = _Waiting(process, tuple(ahead), _around(), report)
+            waiting[command] = _Waiting(process, tuple(ahead), _describe_surroundings(), report)
     finally:
         os.close(reading)
         if command not in waiting:
@@ -150,7 +154,7 @@ def _start(command: _Command, ahead: Sequence[str]) -> _Waiting | None:
     return waiting.get(command)
 
 
-def _around() -> tuple[str, ...]:
+def _describe_surroundings() -> tuple[str, ...]:
     """The folder and variables on which a compiler's work depends, besides its command."""
     with contextlib.suppress(FileNotFoundError):
         return os.getcwd(), *(os.environ.get(name, "") for name in VARIABLES)

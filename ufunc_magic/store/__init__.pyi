@@ -2,16 +2,16 @@ from .cache import (
     Cache as Cache,
     CacheWarning as CacheWarning,
     Entry as Entry,
-    default as default,
-    key as key,
+    make_key as make_key,
+    open_default as open_default,
     read_size as read_size,
 )
 from .manifest import (
     MODULES as MODULES,
     Inputs as Inputs,
-    creation_time as creation_time,
+    find_creation_time as find_creation_time,
+    find_working_folder as find_working_folder,
     import_path as import_path,
-    stamp as stamp,
-    working_folder as working_folder,
+    stamp_files as stamp_files,
 )
 from .project_folder import replace_project as replace_project, write_project as write_project

@@ -70,7 +70,7 @@ class Entry:
 
     def copy_to(self, path: Path) -> Path:
         """Write the code to a file of its own, for a linker that needs a file name."""
-        with _writing(path):
+        with _report_unwritable(path):
             path.write_bytes(self.code)
         return path
 
@@ -81,7 +81,7 @@ def _read_entry(root: Path, key: str) -> Entry | None:
     if not (opened := atomic_file.unseal(name, key)):
         return None
     digest, record = opened
-    library = _library_path(root, digest)
+    library = _make_library_path(root, digest)
     # Anyone who can write there can have put another object under the key.
     if any(map(paths.find_fault, (name.parent, library.parent.parent, library.parent))):
         return None
@@ -100,7 +100,7 @@ def _read_entry(root: Path, key: str) -> Entry | None:
 def _write_entry(root: Path, key: str, record: bytes, code: bytes) -> Entry:
     """Store an object under ``key``, in place of an earlier one."""
     digest = hashlib.sha256(code).hexdigest()
-    library = _library_path(root, digest)
+    library = _make_library_path(root, digest)
     for fresh in (True, False):
         # An intact file is kept, because it may be open.  A broken one is replaced, never written to.
         if (file := atomic_file.read(library)) and file[0] == code:
@@ -113,12 +113,12 @@ def _write_entry(root: Path, key: str, record: bytes, code: bytes) -> Entry:
     return Entry(key, digest, library, record, code)
 
 
-def _library_path(root: Path, digest: str) -> Path:
+def _make_library_path(root: Path, digest: str) -> Path:
     return root / "code" / digest[:2] / f"{digest}.so"
 
 
 @contextlib.contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def _report_unwritable(path: Path) -> Iterator[None]:
     """Raise CacheError, with a remedy, if a file cannot be written."""
     try:
         yield
@@ -129,7 +129,7 @@ def _writing(path: Path) -> Iterator[None]:
         ) from error
 
 
-def key(parts: Iterable[bytes | str]) -> str:
+def make_key(parts: Iterable[bytes | str]) -> str:
     """Digest ``parts``, each with its length, so that no two different lists give the same key."""
     total = hashlib.sha256()
     for part in parts:
@@ -251,12 +251,12 @@ class Cache:
         """
         now = manifest.Snapshot()
         data = json.dumps([value, [(path, now.stamp(path)) for path in files]]).encode()
-        head = key([name])
+        head = make_key([name])
         self._write(lambda root: atomic_file.place(root / "facts" / head, atomic_file.seal(head, "-", data)))
 
     def recall(self, name: str) -> Any:
         """The fact stored under ``name``; None if there is none, or if a file of it has changed."""
-        head, now = key([name]), manifest.Snapshot()
+        head, now = make_key([name]), manifest.Snapshot()
         for root in self._list_readable():
             # Facts name the programs that compilers start.
             if paths.find_fault(root / "facts"):
@@ -280,7 +280,7 @@ class Cache:
     @staticmethod
     def write_scratch(path: Path, text: str) -> Path:
         """Write a text into a `scratch` folder, for a compiler that needs a file."""
-        with _writing(path):
+        with _report_unwritable(path):
             path.write_text(text, encoding="utf-8", newline="\n")
         return path
 
@@ -398,7 +398,7 @@ class Cache:
 _default: tuple[tuple[str, str], Cache] | None = None
 
 
-def default() -> Cache:
+def open_default() -> Cache:
     """The cache in use: ``UFUNC_MAGIC_CACHE``, else the user's cache folder; ``UFUNC_MAGIC_CACHE_MAX`` limits it.
 
     Raises

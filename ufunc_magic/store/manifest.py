@@ -97,7 +97,7 @@ class Inputs:
 
     def hold(self, snapshot: Snapshot | None = None) -> bool:
         """Whether a compiler would read the same now."""
-        if self.folder and self.folder != working_folder():
+        if self.folder and self.folder != find_working_folder():
             return False
         if self.import_path and self.import_path != import_path():
             return False
@@ -116,7 +116,7 @@ class Inputs:
         return True
 
 
-def working_folder() -> str:
+def find_working_folder() -> str:
     """The current folder; if it has been deleted, a path in which nothing exists."""
     try:
         return os.getcwd()
@@ -124,19 +124,19 @@ def working_folder() -> str:
         return os.devnull
 
 
-def creation_time(folder: Path) -> int:
+def find_creation_time(folder: Path) -> int:
     """The creation time (ns) of a folder without any files, by the clock of its file system."""
     return os.stat(folder).st_mtime_ns
 
 
-def stamp(read: FilesRead, *, since: int) -> Inputs | None:
+def stamp_files(read: FilesRead, *, since: int) -> Inputs | None:
     """Describe the files that a compilation read, as they are now.
 
     Parameters
     ----------
     read : FilesRead
     since : int
-        When the compilation began: `creation_time` of its folder.
+        When the compilation began: `find_creation_time` of its folder.
 
     Returns
     -------

@@ -35,11 +35,11 @@ def persist(action: Callable[[Path], _T], root: Path) -> _T:
     """
     for _ in range(_ATTEMPTS - 1):
         with contextlib.suppress(OSError):
-            return _attempt(action, root)
-    return _attempt(action, root)
+            return _try_on(action, root)
+    return _try_on(action, root)
 
 
-def _attempt(action: Callable[[Path], _T], root: Path) -> _T:
+def _try_on(action: Callable[[Path], _T], root: Path) -> _T:
     make_folder(root)
     if unsafe := find_fault(root):
         raise OSError(errno.EPERM, unsafe)

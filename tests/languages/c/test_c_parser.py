@@ -579,7 +579,7 @@ def test_real_preprocessor_output_gives_the_same_functions(compiler: str, tmp_pa
     ],
 )  # fmt: skip
 def test_constant_expressions_have_cs_value(text: str, value: int | None) -> None:
-    assert ctext.constant(text, {"N": "(2 + 1)", "LOOP": "LOOP + 1"}) == value
+    assert ctext.evaluate_constant(text, {"N": "(2 + 1)", "LOOP": "LOOP + 1"}) == value
 
 
 @settings(deadline=None)

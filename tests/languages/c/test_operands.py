@@ -16,7 +16,7 @@ from ufunc_magic.model import MAX_OPERANDS, CellPlace, Operand, Signature, Signa
 
 
 def planned(text: str, *, cplus: bool = False, **options: Any) -> tuple[tuple[Signature, ...], tuple[Plain, ...]]:
-    signatures, plains, _ = plan_operands(parse(text, cplus=cplus), options=make_options(options)).without_faults()
+    signatures, plains, _ = plan_operands(parse(text, cplus=cplus), options=make_options(options)).leave_out_faults()
     return signatures, plains
 
 
@@ -544,7 +544,7 @@ def test_signatures_survive_being_written_and_read(inputs: list[Any], outputs: l
     said = annotation.read(f"{sides[0]} -> {sides[1]} name=f types=f4,f8 inout=a, b", of="f")
     assert (said.inputs, said.outputs) == (tuple(inputs), tuple(outputs))
     assert (said.name, said.types, said.inout) == ("f", "f4,f8", ("a", "b"))
-    assert said.core_text(inputs, outputs) in ("", "->".join(sides))
+    assert said.write_core(inputs, outputs) in ("", "->".join(sides))
 
 
 def test_marks_of_core_dimensions_are_read_and_written() -> None:
@@ -552,17 +552,17 @@ def test_marks_of_core_dimensions_are_read_and_written() -> None:
     said = annotation.read(text, of="f")
     assert (said.inputs, said.outputs) == ((("m", "n"), ("n", "p")), (("m", "p", "n*(n-1)//2"),))
     assert said.optional == {"m", "p"}
-    assert said.core_text(said.inputs or (), said.outputs or ()) == text
+    assert said.write_core(said.inputs or (), said.outputs or ()) == text
     said = annotation.read("( n | 1 ),(n,m|1)->((n + 1)*( m-1 ))", of="f")
     assert said.broadcast == ({"n"}, {"m"})
-    assert said.core_text(said.inputs or (), said.outputs or ()) == "(n|1),(n,m|1)->((n+1)*(m-1))"
+    assert said.write_core(said.inputs or (), said.outputs or ()) == "(n|1),(n,m|1)->((n+1)*(m-1))"
 
 
 def test_numpy_accepts_the_core_text() -> None:
     said = annotation.read("(m,n),(3),()->(m),()", of="f")
     assert said.inputs is not None
     assert said.outputs is not None
-    function = np.vectorize(lambda a, b, c: (a[:, 0], c), signature=said.core_text(said.inputs, said.outputs))
+    function = np.vectorize(lambda a, b, c: (a[:, 0], c), signature=said.write_core(said.inputs, said.outputs))
     assert [x.shape for x in function(np.ones((2, 4)), np.ones(3), 1.0)] == [(2,), ()]
 
 

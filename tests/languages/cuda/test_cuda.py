@@ -21,10 +21,10 @@ from ufunc_magic.bench import cell_report, compare_request
 from ufunc_magic.bench.candidates import Candidate
 from ufunc_magic.bench.request import Budget, Forms, Operands, Request
 from ufunc_magic.compilers import discovery
-from ufunc_magic.forms import namespace
+from ufunc_magic.forms import make_namespace
 from ufunc_magic.languages.c import parser as cparse
 from ufunc_magic.languages.cuda import cuda_frontend as cuda, cuda_reading as reading, cuda_unit, device, nvrtc
-from ufunc_magic.languages.cuda.cuda_diagnostics import refusals
+from ufunc_magic.languages.cuda.cuda_diagnostics import find_refusals
 from ufunc_magic.languages.cuda.cuda_language import time_on_gpu
 from ufunc_magic.languages.cuda.device import driver
 from ufunc_magic.model import CellFunction, Diagnostic, ObjectCode, make_options
@@ -175,13 +175,16 @@ template <class V> __device__ V twice(V v) {{ return v + v; }}
         pytest.skip("NVRTC is not installed")
     from ufunc_magic.languages.cuda.device import kernel_source
 
-    assert nvrtc.linkable(cell.object_code)
+    assert nvrtc.make_linkable(cell.object_code)
     plan = kernel_source.Plan("{out0} = f({in0}, {in1})", "ff", "f", "ff", "f", (False, False))
-    texts = [kernel_source.elements(plan, ndim=ndim) for ndim in (0, 2)]
-    texts.append(kernel_source.reduction(plan.call, "fff", "f", outer=1, inner=1, has_start=True))
+    texts = [kernel_source.write_element_kernel(plan, ndim=ndim) for ndim in (0, 2)]
+    texts.append(kernel_source.write_reduction_kernel(plan.call, "fff", "f", outer=1, inner=1, has_start=True))
     for text in texts:
         nvrtc.compile(
-            kernel_source.unit(source, "In[1]", text), name="In[1]", cell=source, entries=[kernel_source.ENTRY]
+            kernel_source.write_kernel_unit(source, "In[1]", text),
+            name="In[1]",
+            cell=source,
+            entries=[kernel_source.ENTRY],
         )
 
 
@@ -269,7 +272,7 @@ def test_code_in_step_that_is_not_volatile_is_noted_once_on_its_line() -> None:
 
 
 def test_code_in_step_is_found_where_a_compiler_of_cuda_looks() -> None:
-    assert [d.line for d in refusals(f"#ifdef __CUDACC__\n{WARP}#endif\n", name="In[3]")] == [4, 5, 6, 7, 8]
+    assert [d.line for d in find_refusals(f"#ifdef __CUDACC__\n{WARP}#endif\n", name="In[3]")] == [4, 5, 6, 7, 8]
 
 
 @pytest.mark.slow
@@ -336,7 +339,7 @@ __global__ void draw(unsigned *words, float *numbers)
 @pytest.mark.slow
 def test_curand_of_nvidias_header_runs_in_the_emulation() -> None:
     """Philox is counter and key, so that its words for zeros are published (Random123, kat_vectors)."""
-    if not any(Path(folder, "curand_kernel.h").exists() for folder in nvrtc.installed_headers().values()):
+    if not any(Path(folder, "curand_kernel.h").exists() for folder in nvrtc.find_installed_headers().values()):
         pytest.skip("nvidia-curand is not installed (extra: cuda-test)")
     words, numbers = np.zeros(4, "u4"), np.zeros(2, "f4")
     compiled(RANDOM, device="auto").draw[1, 2](words, numbers)
@@ -345,7 +348,7 @@ def test_curand_of_nvidias_header_runs_in_the_emulation() -> None:
 
 
 def test_a_header_that_is_not_installed_says_which_wheel_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nvrtc, "installed_headers", dict)
+    monkeypatch.setattr(nvrtc, "find_installed_headers", dict)
     with pytest.raises(um.CompileError, match="pip install nvidia-curand"):
         compiled(RANDOM)
 
@@ -579,7 +582,7 @@ def test_numbas_form_is_known_by_linkage_type_and_name(text: str, abi: str, expe
     from ufunc_magic.languages.c import parser as cparse
 
     (function,) = cparse.parse(text, cplus=True).functions
-    assert reading.in_numbas_form(function, abi=abi) is expected
+    assert reading.uses_numbas_form(function, abi=abi) is expected
 
 
 def test_abi_c_makes_the_status_a_result() -> None:
@@ -683,12 +686,12 @@ def test_what_the_emulation_lacks_is_refused_on_its_line(line: str, said: str) -
     ],
 )
 def test_what_is_not_compiled_is_not_refused(text: str) -> None:
-    assert refusals(text, name="In[3]") == ()
+    assert find_refusals(text, name="In[3]") == ()
 
 
 def test_asking_for_a_gpu_where_there_is_none_nor_a_compiler_for_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "available", lambda: False)
-    monkeypatch.setattr(device, "missing", lambda: "there is no driver")
+    monkeypatch.setattr(device, "is_available", lambda: False)
+    monkeypatch.setattr(device, "explain_missing", lambda: "there is no driver")
     monkeypatch.setattr(nvrtc, "find", lambda: None)
     with pytest.raises(um.ToolchainError, match=r"--device gpu: .*there is no driver"):
         um.compile_cuda(CELL, device="gpu")
@@ -697,9 +700,9 @@ def test_asking_for_a_gpu_where_there_is_none_nor_a_compiler_for_it_is_refused(m
 @pytest.mark.nvrtc
 @pytest.mark.skipif(nvrtc.find() is None, reason="NVRTC is not installed (extra: cuda)")
 def test_a_cell_for_a_gpu_is_compiled_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "available", lambda: False)
-    monkeypatch.setattr(device, "missing", lambda: "there is no driver")
-    replace_name(monkeypatch, driver, "missing", lambda: "there is no driver")
+    monkeypatch.setattr(device, "is_available", lambda: False)
+    monkeypatch.setattr(device, "explain_missing", lambda: "there is no driver")
+    replace_name(monkeypatch, driver, "explain_missing", lambda: "there is no driver")
     cell = """\
 __device__ float half_of(float x) { return x / 2; }
 template <class T, int N> __global__ void k(T *x)
@@ -743,7 +746,7 @@ def test_what_the_gpus_compiler_alone_takes_is_for_the_gpu_alone(
     with pytest.raises(um.UfuncMagicError):
         um.compile_cuda(cell)
     with monkeypatch.context() as there_is_a_gpu:
-        replace_name(there_is_a_gpu, driver, "missing", lambda: "")
+        replace_name(there_is_a_gpu, driver, "explain_missing", lambda: "")
         b = um.compile_cuda(cell)
         assert f"<cuda> has no emulation on the CPU: {why}" in b.notes
         assert (b.object_code.code, "f" in b) == (b"", True)
@@ -755,8 +758,8 @@ def test_what_the_gpus_compiler_alone_takes_is_for_the_gpu_alone(
 @pytest.mark.nvrtc
 @pytest.mark.skipif(nvrtc.find() is None, reason="NVRTC is not installed (extra: cuda)")
 def test_too_much_shared_memory_is_one_error_for_the_gpu_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "available", lambda: False)
-    monkeypatch.setattr(device, "missing", lambda: "there is no driver")
+    monkeypatch.setattr(device, "is_available", lambda: False)
+    monkeypatch.setattr(device, "explain_missing", lambda: "there is no driver")
     cell = (
         "__global__ void big(float *x) { __shared__ float s[20000]; s[threadIdx.x] = *x; __syncthreads(); *x = s[7]; }"
     )
@@ -804,8 +807,8 @@ def test_same_cell_again_is_the_same_functions_and_starts_nothing(
     ("changed", "differs"), [({"abi": "numba"}, True), ({"device": "cpu"}, True), ({"time": False}, False)]
 )
 def test_key_differs_where_the_code_may(changed: dict[str, Any], differs: bool) -> None:
-    plain = cuda.key(CELL, options=make_options())
-    assert (cuda.key(CELL, options=make_options(changed)) != plain) is differs
+    plain = cuda.make_key(CELL, options=make_options())
+    assert (cuda.make_key(CELL, options=make_options(changed)) != plain) is differs
 
 
 @pytest.mark.slow
@@ -833,7 +836,7 @@ def test_pickled_function_of_a_cell_comes_back(cell: build.Build) -> None:
 
 @pytest.mark.slow
 def test_report_says_emulation_and_has_no_row_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    replace_name(monkeypatch, driver, "missing", lambda: "there is no GPU")
+    replace_name(monkeypatch, driver, "explain_missing", lambda: "there is no GPU")
     made = um.compile_cuda("__device__ double f(double x) { return 1.0 / (1.0 + exp(-x)); }")
     announced: set[str] = set()
     reports = [build.report(made, options=make_options({"size": 1000}), announced=announced) for _ in range(2)]
@@ -926,7 +929,7 @@ def test_cudas_functions_have_python_forms_with_the_same_values() -> None:
     with np.errstate(all="ignore"):
         for code in made.report_data.functions:
             assert code.python, f"{code.name}: {code.python_reason}"
-            names: Mapping[str, Any] = namespace("verify")
+            names: Mapping[str, Any] = make_namespace("verify")
             exec(code.checked, names)  # type: ignore[arg-type]
             values = np.arange(9).astype(made[code.name].types[0][0])
             expected = [names[code.python_name](x.item()) for x in values]
@@ -957,7 +960,7 @@ def test_names_of_a_broken_cell_are_found() -> None:
 
 # ---------------------------------------------------------------------------------------------- NVRTC
 
-needs_nvrtc = pytest.mark.skipif(not nvrtc.identity(), reason="NVRTC is not installed")
+needs_nvrtc = pytest.mark.skipif(not nvrtc.identify_nvrtc(), reason="NVRTC is not installed")
 NVRTC_CELL = CELL.replace("float on_the_host(float x) { return x; }\n", "")
 
 
@@ -1121,7 +1124,7 @@ def test_types_of_a_template_of_t_are_made_by_the_compiler_on_the_gpu_too() -> N
     source = "template <class T> __device__ T f(T x) { return x * x; }"
     unit = cparse.parse(source, cplus=True)
     options = make_options({"types": "f4,f8"})
-    assert cuda_unit.device_text(source, unit=unit, options=options, name="cell") == source
+    assert cuda_unit.write_device_text(source, unit=unit, options=options, name="cell") == source
     assert um.compile_cuda(source, device="cpu", types="f4,f8")["f"].types == ["f->f", "d->d"]
 
 

@@ -18,8 +18,8 @@ import ufunc_magic as um
 from support import python_path
 from ufunc_magic import compilers
 from ufunc_magic.languages.cuda import nvrtc
-from ufunc_magic.languages.cuda.cuda_edits import without_host
-from ufunc_magic.languages.cuda.cuda_program import with_launches
+from ufunc_magic.languages.cuda.cuda_edits import blank_host
+from ufunc_magic.languages.cuda.cuda_program import rewrite_launches
 
 PROGRAM = r"""
 #include <cstdio>
@@ -91,7 +91,7 @@ int main(int argc, char **argv)
     ],
 )
 def test_a_launch_becomes_a_call_on_its_line(text: str, call: str) -> None:
-    assert re.sub(r" +", " ", with_launches(text)) == re.sub(r" +", " ", call)
+    assert re.sub(r" +", " ", rewrite_launches(text)) == re.sub(r" +", " ", call)
 
 
 CHILDREN = r"""
@@ -237,7 +237,7 @@ def test_classes_of_the_hosts_are_no_part_of_the_cell(capfd: pytest.CaptureFixtu
     ],
 )
 def test_what_the_host_alone_needs_is_left_out(text: str, left: str | None) -> None:
-    rest = without_host(text)
+    rest = blank_host(text)
     assert [len(line) for line in rest.splitlines()] == [len(line) for line in text.splitlines()]
     assert re.sub(r" +$", "", rest, flags=re.M).strip() == (text if left is None else left)
 
@@ -287,7 +287,7 @@ def test_a_program_that_is_stopped_is_gone() -> None:
 
 @pytest.mark.slow
 def test_a_program_draws_with_curand(capfd: pytest.CaptureFixture[str]) -> None:
-    if not any(Path(folder, "curand_kernel.h").exists() for folder in nvrtc.installed_headers().values()):
+    if not any(Path(folder, "curand_kernel.h").exists() for folder in nvrtc.find_installed_headers().values()):
         pytest.skip("nvidia-curand is not installed (extra: cuda-test)")
     program = """\
 #include <cstdio>

@@ -671,7 +671,7 @@ def _references() -> Any:
 @pytest.mark.parametrize("cell", sorted(p.stem for p in CORPUS.glob("*.cu")))
 def test_functions_agree_with_numpy_and_scipy(cell: str, place: Literal["cpu", "gpu"]) -> None:
     pytest.importorskip("scipy", reason="SciPy computes the references")
-    if place == "gpu" and (why := device.missing()):
+    if place == "gpu" and (why := device.explain_missing()):
         pytest.skip(f"needs a GPU: {why}")
     compiler()
     made = ufunc_magic.compile_cuda((CORPUS / f"{cell}.cu").read_text(encoding="utf-8"), device=place)

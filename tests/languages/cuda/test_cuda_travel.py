@@ -19,7 +19,7 @@ from ufunc_magic.languages.cuda import device, nvrtc
 from ufunc_magic.model import FunctionCode, ObjectCode, unpack
 from ufunc_magic.runtime import Build, LoadedObject, carry
 
-pytestmark = pytest.mark.skipif(device.available(), reason="functions are not emulated here: there is a GPU")
+pytestmark = pytest.mark.skipif(device.is_available(), reason="functions are not emulated here: there is a GPU")
 
 CELL = """
 __device__ float mul(float x, float y) { return x * y; }
@@ -88,11 +88,11 @@ def test_what_travels_without_its_source_holds_no_copy_of_it(cell: Build) -> Non
     code, _ = unpack(um.dumps(cell["mul"], source=False))
     assert "return x * y" not in code.header.decode()
     with pytest.raises(um.UfuncMagicError, match=r"In\[3\] .*source"):
-        device.cell(code)
+        device.write_cell(code)
 
 
 def test_what_the_gpus_compiler_sees_has_nothing_of_the_hosts(cell: Build) -> None:
-    text = device.cell(cell.object_code)
+    text = device.write_cell(cell.object_code)
     assert "cudaMalloc" not in text
     assert text.count("\n") == CELL.count("\n")
     assert "__global__ void scale" in text
@@ -101,19 +101,22 @@ def test_what_the_gpus_compiler_sees_has_nothing_of_the_hosts(cell: Build) -> No
 @pytest.mark.slow
 def test_a_cell_of_t_is_compiled_for_the_gpu_once_for_each_type() -> None:
     made = um.compile_cuda("__device__ T twice(T x) { return 2 * x; }", types="f4,f8", device="cpu")
-    assert [word in device.cell(made.object_code) for word in ("#define T float", "#define T double")] == [True, True]
+    assert [word in device.write_cell(made.object_code) for word in ("#define T float", "#define T double")] == [
+        True,
+        True,
+    ]
 
 
 def test_shims_keep_the_names_that_the_carried_code_has() -> None:
     functions = (FunctionCode("f", "plain", prototype=("f4", "f4"), calls=("{out0} = f({in0})",)),)
     whole = ObjectCode(b"", um.compile_c("int a(int x) { return x; }").object_code.target, functions, language="cuda",
                        source="__device__ float f(float x);")  # fmt: skip
-    names = nvrtc.prefix(whole)
+    names = nvrtc.make_prefix(whole)
     here = LoadedObject(whole)
     here.carry(arch="compute_75", ltoir=base64.b64encode(b"code").decode(), symbols=names)
     bare = here.sent(source=False)
-    assert nvrtc.prefix(bare) == names
-    assert nvrtc.ltoir(bare, "sm_90") == b"code"
+    assert nvrtc.make_prefix(bare) == names
+    assert nvrtc.make_ltoir(bare, "sm_90") == b"code"
 
 
 @pytest.mark.slow
@@ -129,12 +132,12 @@ def test_what_was_made_for_a_cell_since_travels_from_then_on() -> None:
 
 
 @pytest.mark.nvrtc
-@pytest.mark.skipif(nvrtc.find() is None, reason=nvrtc.reason())
+@pytest.mark.skipif(nvrtc.find() is None, reason=nvrtc.explain_absence())
 def test_dumps_brings_lto_ir_along_and_pickle_what_has_been_made(cell: Build) -> None:
     code, entry = unpack(um.dumps(cell["mul"]))
     assert entry == "mul"
     assert code.device["arch"] == "compute_75"
-    assert nvrtc.ltoir(code, "sm_90") == base64.b64decode(code.device["ltoir"])
+    assert nvrtc.make_ltoir(code, "sm_90") == base64.b64decode(code.device["ltoir"])
     assert code.device["ltoir"].encode() in pickle.dumps(cell["mul"])
 
 
@@ -146,7 +149,7 @@ import ufunc_magic.languages.cuda.nvrtc.linkable_code
 from ufunc_magic.languages.cuda.nvrtc import nvrtc_discovery as found, nvrtc_program as program
 def missing(*args, **kwargs):
     raise RuntimeError("there is no NVRTC on this machine")
-program.bindings = found.bindings = missing
+program.import_bindings = found.import_bindings = missing
 numba_cuda.install()
 def kernel(x, y):
     y[0] = got(x[0], x[0])
@@ -160,7 +163,7 @@ print("call" in ptx, "mul.f32" in ptx, nvrtc.find())
 
 @pytest.mark.nvrtc
 @pytest.mark.kernel
-@pytest.mark.skipif(nvrtc.find() is None, reason=nvrtc.reason())
+@pytest.mark.skipif(nvrtc.find() is None, reason=nvrtc.explain_absence())
 @pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed")
 def test_a_worker_without_nvrtc_links_a_kernel_with_what_came_along(cell: Build, tmp_path: Path) -> None:
     um.dumps(cell["mul"])
@@ -180,7 +183,7 @@ def test_a_cell_that_only_the_host_takes_travels_without_lto_ir(monkeypatch: pyt
 
 
 @pytest.mark.nvrtc
-@pytest.mark.skipif(nvrtc.find() is None, reason=nvrtc.reason())
+@pytest.mark.skipif(nvrtc.find() is None, reason=nvrtc.explain_absence())
 def test_pointers_to_integers_of_two_names_are_the_parameters_own() -> None:
     cell = "__device__ void f(unsigned long *x, long long *y, const long *z, char *w) { *x = *y + *z + *w; }"
-    assert nvrtc.ltoir(um.compile_cuda(cell, device="cpu").object_code)
+    assert nvrtc.make_ltoir(um.compile_cuda(cell, device="cpu").object_code)

@@ -39,7 +39,7 @@ from ufunc_magic.languages.cuda.device import (
     kernel_source as source,
 )
 from ufunc_magic.model import ArgumentError, CompileError, FunctionCode, LoopCode, ObjectCode, ToolchainError
-from ufunc_magic.runtime import here
+from ufunc_magic.runtime import describe_target
 
 TEMPLATES = Path(um.__file__).parent / "languages" / "cuda" / "templates"
 COMPILER = shutil.which("g++") or shutil.which("clang++")
@@ -78,7 +78,7 @@ class DeviceArray:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         value = getattr(value, "held", value)
-        self.held[key] = driver.structures(value, self.dtype) if self.dtype.kind == "V" else value
+        self.held[key] = driver.make_structures(value, self.dtype) if self.dtype.kind == "V" else value
 
 
 def cupy_array(held: np.ndarray[Any, Any]) -> Any:
@@ -140,10 +140,10 @@ class Device:
     def may_share_memory(self, a: Any, b: Any) -> bool:
         return np.may_share_memory(host(a), host(b))
 
-    def functions(self, object_code: ObjectCode, generated: str, entries: Sequence[str]) -> dict[str, Any]:
-        text = source.unit(source.cell(object_code), object_code.name, generated)
+    def load_functions(self, object_code: ObjectCode, generated: str, entries: Sequence[str]) -> dict[str, Any]:
+        text = source.write_kernel_unit(source.write_cell(object_code), object_code.name, generated)
         self.compiled.append(text)
-        names = [nvrtc.c_symbol(entry) or entry for entry in entries]
+        names = [nvrtc.read_c_symbol(entry) or entry for entry in entries]
         return dict(zip(entries, compiled(text, *names), strict=True))
 
     def launch(
@@ -161,7 +161,7 @@ class Device:
         pointers = (ctypes.c_void_p * max(1, len(values)))(*(v.ctypes.data for v in values))
         function((ctypes.c_uint * 3)(*grid), (ctypes.c_uint * 3)(*block), ctypes.c_size_t(shared), pointers)
 
-    def variable(self, function: Any, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    def view_variable(self, function: Any, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         size = dtype.itemsize * int(np.prod(shape))
         raw = (ctypes.c_uint8 * size).in_dll(function.module, name)
         return self.lend(np.ctypeslib.as_array(raw).view(dtype).reshape(shape))
@@ -175,7 +175,7 @@ class Device:
     def wait(self, *, for_all: bool = False) -> None:
         self.waits.append(self.stream)
 
-    def elapsed(self, run: Any, *, repeat: int = 1, queued: bool = False) -> float:
+    def time_runs(self, run: Any, *, repeat: int = 1, queued: bool = False) -> float:
         for _ in range(repeat):
             run()
         return 0.01
@@ -228,11 +228,12 @@ def compiled(text: str, *entries: str) -> list[Any]:
 def gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Device:
     made = Device(DeviceArray if request.param == "stand-in" else cupy_array)
     for name in (
-        "allocate to_device to_host copy may_share_memory assign functions variable launch use_stream wait elapsed"
+        "allocate to_device to_host copy may_share_memory assign load_functions view_variable launch use_stream wait"
+        " time_runs"
     ).split():
         monkeypatch.setattr(driver, name, getattr(made, name))
-    replace_name(monkeypatch, driver, "missing", lambda: "")
-    monkeypatch.setattr(driver, "current", lambda: 0)
+    replace_name(monkeypatch, driver, "explain_missing", lambda: "")
+    monkeypatch.setattr(driver, "find_current_device", lambda: 0)
     monkeypatch.setattr(driver, "use_device", lambda _: contextlib.nullcontext())
     return made
 
@@ -264,7 +265,7 @@ def code_of(name: str, cell: str, types: Sequence[str], call: str, **fields: Any
         calls=(call,) * len(words),
         **fields,
     )
-    return made, ObjectCode(b"", here(), (made,), language="cuda", source=cell, name="In[3]")
+    return made, ObjectCode(b"", describe_target(), (made,), language="cuda", source=cell, name="In[3]")
 
 
 def function_of(name: str, cell: str, types: Sequence[str], call: str, *, emulated: Any = None, **fields: Any) -> Any:
@@ -456,18 +457,18 @@ def test_raw_types_are_passed_as_the_cell_names_them(gpu: Device) -> None:
 def test_kernels_take_addresses_as_cupys_pointers() -> None:
     kernel = kernel_of("set", "__global__ void set(float *x) { *x = 1; }", ("void", "f4*"), emulated=False)
     pointer = cupy_array(sample(3)).data
-    assert kernel.converted([pointer]) == [np.uint64(pointer.ptr)]
-    assert device_arrays.role(type(pointer)) == ""
+    assert kernel.convert_arguments([pointer]) == [np.uint64(pointer.ptr)]
+    assert device_arrays.find_role(type(pointer)) == ""
 
 
 @pytest.mark.skipif(not HAS_CUPY, reason="no CuPy")
 def test_variable_of_the_device_is_at_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "current", lambda: 0)
+    monkeypatch.setattr(driver, "find_current_device", lambda: 0)
     memory = np.arange(6, dtype="f4")
     module = SimpleNamespace(get_global_var=lambda name: {"taps": memory.ctypes.data}[name])
-    array = driver.variable(SimpleNamespace(module=module), "taps", (2, 3), np.dtype("f4"))
+    array = driver.view_variable(SimpleNamespace(module=module), "taps", (2, 3), np.dtype("f4"))
     np.testing.assert_array_equal(host(array), memory.reshape(2, 3))
-    assert device_arrays.role(type(array)) == "array"
+    assert device_arrays.find_role(type(array)) == "array"
 
 
 def test_second_call_compiles_nothing(gpu: Device, mul: Any) -> None:
@@ -477,7 +478,7 @@ def test_second_call_compiles_nothing(gpu: Device, mul: Any) -> None:
 
 
 def test_source_shows_the_cell_on_its_own_lines() -> None:
-    text = source.unit("a\nb", 'In["3"]', "c")
+    text = source.write_kernel_unit("a\nb", 'In["3"]', "c")
     assert text == '#line 1 "In[\\"3\\"]"\na\nb\n#line 1 "ufunc_magic"\nc'
 
 
@@ -571,8 +572,8 @@ def borrowing(gpu: Device, monkeypatch: pytest.MonkeyPatch) -> Library:
             return gpu.lend(value.held)
 
     library = Library()
-    replace_name(monkeypatch, driver, "cupy", CuPy)
-    monkeypatch.setattr(driver, "other_stream", lambda *_: 7)
+    replace_name(monkeypatch, driver, "import_cupy", CuPy)
+    monkeypatch.setattr(driver, "find_other_stream", lambda *_: 7)
     monkeypatch.setitem(__import__("sys").modules, "torch", library)
     return library
 
@@ -629,7 +630,7 @@ def plain_tensor(borrowing: Library, gpu: Device, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(borrowing, "Tensor", PlainTensor, raising=False)
     monkeypatch.setattr(borrowing, "as_tensor", as_tensor, raising=False)
     monkeypatch.setattr(driver, "borrow_array", borrowed)
-    monkeypatch.setattr(driver, "other_stream", lambda *_: None if gpu.stream == 7 else 7)
+    monkeypatch.setattr(driver, "find_other_stream", lambda *_: None if gpu.stream == 7 else 7)
     return PlainTensor
 
 
@@ -837,12 +838,14 @@ AXPY = """extern "C" __global__ void axpy(int n, float a, const float *x, float 
 def kernel_of(name: str, cell: str, prototype: Sequence[str], *, emulated: bool = True, names: Any = ()) -> Any:
     code = FunctionCode(name=name, kind="kernel", prototype=tuple(prototype), parameters=tuple(names), index=0)
     object_code = ObjectCode(
-        b"", here(), (code,), language="cuda", source=cell, options={"device": "cpu" if emulated else "gpu"}
+        b"", describe_target(), (code,), language="cuda", source=cell, options={"device": "cpu" if emulated else "gpu"}
     )
     run = compiled(cell, name)[0] if emulated else None
     address = ctypes.cast(run, ctypes.c_void_p).value if run else 0
     owner = runtime.Library(run.module, (), ()) if run else None
-    return device.Kernel(code, object_code, address=address or 0, owner=owner, emulated=not device.on_gpu(object_code))
+    return device.Kernel(
+        code, object_code, address=address or 0, owner=owner, emulated=not device.runs_on_gpu(object_code)
+    )
 
 
 @pytest.fixture
@@ -969,14 +972,14 @@ def test_kernel_that_waits_for_the_grid_is_launched_with_all_its_blocks_at_once(
 
 def refuse_on_the_gpu(gpu: Device, monkeypatch: pytest.MonkeyPatch, refused: str, message: str) -> None:
     """The GPU's compiler refuses compilations that name one entry."""
-    compile_all = gpu.functions
+    compile_all = gpu.load_functions
 
     def functions(object_code: ObjectCode, generated: str, entries: Sequence[str]) -> dict[str, Any]:
         if refused in entries:
             raise CompileError(message)
         return compile_all(object_code, generated, entries)
 
-    monkeypatch.setattr(driver, "functions", functions)
+    monkeypatch.setattr(driver, "load_functions", functions)
 
 
 def test_an_instance_that_a_gpu_refuses_keeps_no_other_from_running(
@@ -1106,13 +1109,13 @@ def test_kernels_of_tensors_are_launched_on_torchs_stream_unless_told(plain_tens
 
 def test_textures_of_cupys_are_their_numbers() -> None:
     texture = type("TextureObject", (), {"__module__": "cupy.cuda.texture", "ptr": 2**40})()
-    assert cuda_kernel.convert(cuda_kernel.kinds(("void", "u8"))[0], texture, name="x") == np.uint64(2**40)
+    assert cuda_kernel.convert(cuda_kernel.read_kinds(("void", "u8"))[0], texture, name="x") == np.uint64(2**40)
 
 
 @pytest.mark.skipif(not HAS_CUPY, reason="no CuPy")
 def test_cupy_takes_a_stream_of_anybodys() -> None:
     """Without a warning: the older way is deprecated."""
-    assert driver.cupy().cuda.Stream.from_external(driver.ForeignStream(4711)).ptr == 4711
+    assert driver.import_cupy().cuda.Stream.from_external(driver.ForeignStream(4711)).ptr == 4711
 
 
 def test_structs_and_vectors_are_passed_by_their_bytes() -> None:
@@ -1178,9 +1181,9 @@ def test_kernel_describes_itself(axpy: Any) -> None:
 
 def test_axes_that_all_arrays_step_through_evenly_become_one() -> None:
     whole, row = (48, 16, 4), (0, 0, 4)
-    assert geometry.collapsed((2, 3, 4), [whole], (0, 1, 2)) == ([24], [[4]])
-    assert geometry.collapsed((2, 3, 4), [whole, row], (0, 1, 2)) == ([6, 4], [[16, 4], [0, 4]])
-    assert geometry.collapsed((1, 1), [(8, 8)], (0, 1)) == ([1], [[0]])
+    assert geometry.collapse_axes((2, 3, 4), [whole], (0, 1, 2)) == ([24], [[4]])
+    assert geometry.collapse_axes((2, 3, 4), [whole, row], (0, 1, 2)) == ([6, 4], [[16, 4], [0, 4]])
+    assert geometry.collapse_axes((1, 1), [(8, 8)], (0, 1)) == ([1], [[0]])
 
 
 @pytest.mark.parametrize("types", [("f4", float), ("i2", "f4"), (float, float), ("f4", int), ("f8", "f4")])
@@ -1202,7 +1205,7 @@ def test_a_function_is_timed_with_and_without_its_transfers(gpu: Device, mul: An
 
 
 def test_without_a_gpu_and_an_emulation_a_call_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    replace_name(monkeypatch, driver, "missing", lambda: "there is no GPU")
+    replace_name(monkeypatch, driver, "explain_missing", lambda: "there is no GPU")
     code, object_code = code_of("mul", MUL, ["ff->f"], "{out0} = mul({in0}, {in1})")
     with pytest.raises(ToolchainError, match=r"(?s)^mul .*no GPU.*pip install ziglang"):
         device.CudaFunction(code, object_code, emulated=None)(1.0, 2.0)
@@ -1217,21 +1220,21 @@ def test_without_cupy_the_reason_says_what_to_install(monkeypatch: pytest.Monkey
     def absent() -> Any:
         raise ModuleNotFoundError("No module named 'cupy'", name="cupy")
 
-    replace_name(monkeypatch, driver, "cupy", absent)
-    driver.missing.cache_clear()
+    replace_name(monkeypatch, driver, "import_cupy", absent)
+    driver.explain_missing.cache_clear()
     try:
-        assert "pip install cupy-cuda13x" in device.missing()
-        assert not device.available()
+        assert "pip install cupy-cuda13x" in device.explain_missing()
+        assert not device.is_available()
         assert device.name() == ""
     finally:
-        driver.missing.cache_clear()
+        driver.explain_missing.cache_clear()
 
 
 def test_option_decides_where_functions_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    replace_name(monkeypatch, driver, "missing", lambda: "no GPU")
+    replace_name(monkeypatch, driver, "explain_missing", lambda: "no GPU")
     _, object_code = code_of("f", "", ["d->d"], "x")
     asked = [replace(object_code, options={"device": word}) for word in ("auto", "cpu", "gpu")]
-    assert [device.on_gpu(o) for o in (object_code, *asked)] == [False, False, False, True]
+    assert [device.runs_on_gpu(o) for o in (object_code, *asked)] == [False, False, False, True]
 
 
 def test_kernel_whose_name_means_several_functions_is_launched_by_its_types(
@@ -1288,14 +1291,14 @@ def test_no_check_stops_the_next() -> None:
 
 
 def test_check_says_where_there_is_no_gpu(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
-    replace_name(monkeypatch, driver, "missing", lambda: "there is no GPU")
+    replace_name(monkeypatch, driver, "explain_missing", lambda: "there is no GPU")
     assert command.main([]) == 2
     assert capsys.readouterr().out == "No GPU was found: there is no GPU.\nNothing was checked.\n"
 
 
 def test_check_writes_its_figures(gpu: Device, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(command, "checks", lambda large: [("a", lambda: "fine")])
-    replace_name(monkeypatch, driver, "versions", lambda: {"gpu": "NVIDIA H200 NVL"})
+    replace_name(monkeypatch, driver, "describe_versions", lambda: {"gpu": "NVIDIA H200 NVL"})
     monkeypatch.chdir(tmp_path)
     assert command.main([]) == 0
     assert "fine" in (tmp_path / "gpucheck.json").read_text()
@@ -1311,7 +1314,7 @@ def for_hopper() -> Any:
     from ufunc_magic.languages.cuda import nvrtc
 
     if nvrtc.find() is None:
-        pytest.skip(nvrtc.reason())
+        pytest.skip(nvrtc.explain_absence())
     return lambda text, output: nvrtc.compile(
         text,
         name="In[3]",
@@ -1327,7 +1330,7 @@ PLAN = source.Plan("{out0} = mul({in0}, {in1})", "ff", "f", "ff", "f", (False, F
 
 @pytest.mark.nvrtc
 def test_generated_kernels_inline_the_function_and_load_16_bytes(for_hopper: Any) -> None:
-    ptx = for_hopper(source.unit(MUL, "In[3]", source.elements(PLAN, ndim=0)), "ptx").text
+    ptx = for_hopper(source.write_kernel_unit(MUL, "In[3]", source.write_element_kernel(PLAN, ndim=0)), "ptx").text
     words = (r"ld\.global\.v4\.[bf]32", r"st\.global\.v4\.[bf]32", r"mul\.f32", r"\bcall")
     assert [bool(re.search(word, ptx)) for word in words] == [True, True, True, False]
 
@@ -1337,13 +1340,15 @@ def test_generated_kernels_inline_the_function_and_load_16_bytes(for_hopper: Any
 @pytest.mark.parametrize("stored", ["ff", "dl", "?e"])
 def test_every_form_of_kernel_compiles_for_the_device(for_hopper: Any, form: Any, stored: str) -> None:
     plan = replace(PLAN, stored_inputs=stored.replace("e", "b"), masked=form["ndim"] == 4)
-    assert for_hopper(source.unit(MUL, "In[3]", source.elements(plan, **form)), "cubin").symbols == (source.ENTRY,)
+    assert for_hopper(
+        source.write_kernel_unit(MUL, "In[3]", source.write_element_kernel(plan, **form)), "cubin"
+    ).symbols == (source.ENTRY,)
 
 
 @pytest.mark.nvrtc
 def test_reductions_and_raw_types_compile_for_the_device(for_hopper: Any) -> None:
-    text = source.reduction("{out0} = add({in0}, {in1})", "fff", "i", outer=2, inner=1, has_start=True)
-    assert for_hopper(source.unit(ADD, "In[3]", text), "cubin").symbols == (source.ENTRY,)
+    text = source.write_reduction_kernel("{out0} = add({in0}, {in1})", "fff", "i", outer=2, inner=1, has_start=True)
+    assert for_hopper(source.write_kernel_unit(ADD, "In[3]", text), "cubin").symbols == (source.ENTRY,)
     cell = """#include <cuda_fp16.h>
     #include <cuComplex.h>
     __device__ void both(__half x, cuDoubleComplex y, __half *a, cuDoubleComplex *b)
@@ -1352,30 +1357,32 @@ def test_reductions_and_raw_types_compile_for_the_device(for_hopper: Any) -> Non
         *b = cuCmul(y, y);
     }"""
     plan = source.Plan("both({in0}, {in1}, &{out0}, &{out1})", "eD", "eD", "eD", "eD", (False, True))
-    assert for_hopper(source.unit(cell, "In[3]", source.elements(plan, ndim=0)), "cubin").code
+    assert for_hopper(source.write_kernel_unit(cell, "In[3]", source.write_element_kernel(plan, ndim=0)), "cubin").code
 
 
 @pytest.mark.nvrtc
 def test_faults_are_shown_on_the_lines_of_the_cell(for_hopper: Any) -> None:
     with pytest.raises(um.CompileError, match=r"In\[3\]:2"):
-        for_hopper(source.unit("\n__device__ float mul(float x, y) { return x; }", "In[3]", ""), "cubin")
+        for_hopper(source.write_kernel_unit("\n__device__ float mul(float x, y) { return x; }", "In[3]", ""), "cubin")
 
 
 @pytest.mark.nvrtc
 @pytest.mark.skipif(not HAS_CUPY, reason="no CuPy")
 def test_cupy_compiles_where_nothing_else_is_known(for_hopper: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    compiler = driver.cupy().cuda.compiler
+    compiler = driver.import_cupy().cuda.compiler
     # It would ask the device.
     monkeypatch.setattr(compiler, "_get_arch_for_options_for_nvrtc", lambda arch: (f"-arch=sm_{arch}", "cubin"))
     told = {"name": "In[3]", "cell": MUL, "arch": "sm_90", "options": {"fast_math": True}, "entries": [source.ENTRY]}
-    _, (symbol,) = driver.compile_by_cupy(source.unit(MUL, "In[3]", source.elements(PLAN, ndim=0)), **told)
+    _, (symbol,) = driver.compile_by_cupy(
+        source.write_kernel_unit(MUL, "In[3]", source.write_element_kernel(PLAN, ndim=0)), **told
+    )
     assert symbol == source.ENTRY
     with pytest.raises(um.CompileError, match=r"In\[3\]\(1\): error"):
-        driver.compile_by_cupy(source.unit("__device__ int f(x);", "In[3]", ""), **told)
+        driver.compile_by_cupy(source.write_kernel_unit("__device__ int f(x);", "In[3]", ""), **told)
 
 
 def test_streams_of_other_libraries_are_known_by_their_pointers() -> None:
     numba = type("Stream", (), {"handle": ctypes.c_void_p(7)})()
     torch = type("Stream", (), {"cuda_stream": 8})()
     cupy = type("Stream", (), {"ptr": 0})()
-    assert [driver.stream_pointer(s) for s in (None, numba, torch, cupy, 9)] == [None, 7, 8, 0, 9]
+    assert [driver.find_stream_pointer(s) for s in (None, numba, torch, cupy, 9)] == [None, 7, 8, 0, 9]

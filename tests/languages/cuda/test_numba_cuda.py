@@ -14,7 +14,14 @@ import numpy as np
 import pytest
 
 from ufunc_magic.languages.cuda import numba_cuda, nvrtc
-from ufunc_magic.languages.cuda.numba_cuda import Form, ValueType, choose, forms, mismatch, refusal
+from ufunc_magic.languages.cuda.numba_cuda import (
+    Form,
+    ValueType,
+    choose,
+    describe_mismatch,
+    explain_numba_refusal,
+    list_forms,
+)
 from ufunc_magic.model import FunctionCode, LoopCode, ObjectCode, Target
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -46,7 +53,7 @@ def cell(*functions: FunctionCode, language: str = "cuda") -> ObjectCode:
 
 
 def offered(code: FunctionCode) -> tuple[Form, ...]:
-    return forms(code, cell(code))
+    return list_forms(code, cell(code))
 
 
 def chosen(code: FunctionCode, *given: ValueType) -> tuple[ValueType, ...] | None:
@@ -98,7 +105,7 @@ def test_results_go_to_pointers_where_c_has_them() -> None:
 
 
 def test_message_names_what_there_is() -> None:
-    assert mismatch("mul", offered(MUL), (F4,)) == (
+    assert describe_mismatch("mul", offered(MUL), (F4,)) == (
         "mul(float32) fits no signature of the cell. There is mul(float32, float32); mul(float64, float64)."
     )
 
@@ -114,8 +121,8 @@ def test_message_names_what_there_is() -> None:
     ],
 )
 def test_what_no_kernel_can_call_says_why(code: FunctionCode, language: str, reason: str) -> None:
-    assert reason in refusal(code, cell(code, language=language))
-    assert forms(code, cell(code, language=language)) == ()
+    assert reason in explain_numba_refusal(code, cell(code, language=language))
+    assert list_forms(code, cell(code, language=language)) == ()
 
 
 @pytest.fixture
@@ -139,7 +146,7 @@ def _missing() -> str:
     for module, package in (("numba", "Numba"), ("numba_cuda", "numba-cuda"), ("cuda", "cuda-core")):
         if importlib.util.find_spec(module) is None:
             return f"{package} is not installed"
-    return "" if nvrtc.find() else nvrtc.reason()
+    return "" if nvrtc.find() else nvrtc.explain_absence()
 
 
 def _run(script: str, *, cache: Path) -> dict[str, Any]:

@@ -58,7 +58,7 @@ sum_reduce(
 @pytest.fixture(autouse=True)
 def _compiler(request: pytest.FixtureRequest) -> None:
     if request.node.get_closest_marker("nvrtc") and nvrtc.find() is None:
-        pytest.skip(nvrtc.reason())
+        pytest.skip(nvrtc.explain_absence())
 
 
 def ufunc(name: str, calls: dict[tuple[int, ...], str], *, nin: int, nout: int = 1) -> FunctionCode:
@@ -90,7 +90,9 @@ def test_a_missing_compiler_is_none_with_a_reason(monkeypatch: pytest.MonkeyPatc
     found.probe.cache_clear()
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     assert nvrtc.find() is None
-    assert re.match(r"NVRTC is not installed here \(.*cuda.*\): pip install .ufunc_magic\[cuda\].$", nvrtc.reason())
+    assert re.match(
+        r"NVRTC is not installed here \(.*cuda.*\): pip install .ufunc_magic\[cuda\].$", nvrtc.explain_absence()
+    )
     with pytest.raises(ToolchainError, match=r"(?s)not installed.*pip install"):
         nvrtc.compile(MUL, name="In[3]")
 
@@ -100,9 +102,9 @@ def test_a_library_that_does_not_open_is_none_with_a_reason(monkeypatch: pytest.
         raise RuntimeError("libnvrtc.so.13 not found\nsearched everywhere")
 
     found.probe.cache_clear()
-    monkeypatch.setattr(found, "bindings", missing)
+    monkeypatch.setattr(found, "import_bindings", missing)
     assert nvrtc.find() is None
-    assert "(libnvrtc.so.13 not found)" in nvrtc.reason()
+    assert "(libnvrtc.so.13 not found)" in nvrtc.explain_absence()
 
 
 @pytest.mark.parametrize(
@@ -110,7 +112,7 @@ def test_a_library_that_does_not_open_is_none_with_a_reason(monkeypatch: pytest.
     [(None, "compute_75"), ((7, 5), "sm_75"), ((9, 0), "sm_90"), ((8, 7), "compute_86"), ((15, 0), "compute_90")],
 )
 def test_architecture_is_the_devices_or_the_newest_below_it(capability: tuple[int, int] | None, expected: str) -> None:
-    assert nvrtc.architecture(nvrtc.Nvrtc((13, 0), (75, 80, 86, 90)), capability) == expected
+    assert nvrtc.choose_architecture(nvrtc.Nvrtc((13, 0), (75, 80, 86, 90)), capability) == expected
 
 
 def test_options_of_a_cell_become_nvrtcs() -> None:
@@ -119,8 +121,8 @@ def test_options_of_a_cell_become_nvrtcs() -> None:
         "include": ("own",),
         "compile_args": ("-DN=3", "-O2", "-march=native", "--maxrregcount=32", "-std=c++20"),
     }
-    assert nvrtc.flags(options) == ("--use_fast_math", "-Iown", "-DN=3", "--maxrregcount=32", "-std=c++20")
-    assert nvrtc.flags({}) == ()
+    assert nvrtc.list_nvrtc_flags(options) == ("--use_fast_math", "-Iown", "-DN=3", "--maxrregcount=32", "-std=c++20")
+    assert nvrtc.list_nvrtc_flags({}) == ()
 
 
 # ------------------------------------------------------------------------------------------ its log
@@ -355,7 +357,7 @@ def test_a_nul_in_the_text_does_not_end_it() -> None:
 
 @pytest.mark.nvrtc
 def test_every_program_is_destroyed_whatever_happens(monkeypatch: pytest.MonkeyPatch) -> None:
-    real, alive = found.bindings(), []
+    real, alive = found.import_bindings(), []
 
     class Counting:
         def __getattr__(self, name: str) -> Any:
@@ -374,7 +376,7 @@ def test_every_program_is_destroyed_whatever_happens(monkeypatch: pytest.MonkeyP
             return real.nvrtcDestroyProgram(one)
 
     counting = Counting()
-    monkeypatch.setattr(program, "bindings", lambda: counting)
+    monkeypatch.setattr(program, "import_bindings", lambda: counting)
     nvrtc.compile(MUL, name="In[3]")
     refusal("nonsense")
     counting.interrupt = True
@@ -418,7 +420,7 @@ def test_threads_compile_side_by_side() -> None:
     ],
 )
 def test_what_nvcc_includes_unasked_is_included_where_it_is_used(source: str, expected: str) -> None:
-    assert nvrtc.prelude(source) == expected
+    assert nvrtc.write_prelude(source) == expected
 
 
 @pytest.mark.nvrtc
@@ -455,14 +457,14 @@ __device__ unsigned g(int x) { return half_of(x) + std::numeric_limits<std::make
 
 @pytest.mark.nvrtc
 def test_headers_of_c_may_stand_in_extern_c() -> None:
-    includes = "".join(f"#include <{name}>\n" for name in headers.provided() if name.endswith(".h"))
+    includes = "".join(f"#include <{name}>\n" for name in headers.list_provided() if name.endswith(".h"))
     source = f'extern "C" {{\n{includes}__global__ void k(float *x) {{ *x = pow(*x, 2) + sqrt(2); }}\n}}\n'
     assert b".entry k(" in nvrtc.compile(source, name="In[3]").code
 
 
 @pytest.mark.nvrtc
 def test_all_headers_together_define_what_device_code_uses() -> None:
-    names = [name for name in headers.provided() if name != "complex"]
+    names = [name for name in headers.list_provided() if name != "complex"]
     nvrtc.compile("".join(f"#include <{name}>\n" for name in names) + ALL_OF_IT, name="In[3]")
 
 
@@ -474,7 +476,7 @@ def test_math_with_mixed_arguments_has_the_types_of_cmath() -> None:
         "max(1.0f, 2.0)": 12, "abs(-1)": 5, "M_PI": 12, "INT64_MAX": 9, "FLT_MAX": 11,
     }  # fmt: skip
     asked = [f"__UFM_TYPE(decltype({text}))" for text in expressions]
-    assert dict(zip(expressions, nvrtc.types(MUL, asked, name="In[3]"), strict=True)) == expressions
+    assert dict(zip(expressions, nvrtc.find_type_numbers(MUL, asked, name="In[3]"), strict=True)) == expressions
 
 
 @pytest.mark.nvrtc
@@ -503,7 +505,7 @@ def test_cccl_stands_beside_the_headers_written_here() -> None:
         "    return std::abs(z * std::exp(z)) + std::exp(x);\n}"
     )
     asked = ["std::complex<float>", "const std::complex<double>", "half", "half2", "int64_t", "decltype(f({}, 1, 2))"]
-    numbers = nvrtc.types(source, [f"__UFM_TYPE({text})" for text in asked], name="In[3]")
+    numbers = nvrtc.find_type_numbers(source, [f"__UFM_TYPE({text})" for text in asked], name="In[3]")
     assert numbers == (14, 15, 23, 255, 9, 11)
 
 
@@ -518,9 +520,9 @@ def test_each_folder_of_headers_is_searched_once(tmp_path: Path, monkeypatch: py
             (tmp_path / folder).mkdir(exist_ok=True)
         places = {name: str(tmp_path / folder) for name, folder in layout.items()}
         monkeypatch.setattr(pathfinder, "find_nvidia_header_directory", places.get)
-        nvrtc.installed_headers.cache_clear()
-        assert list(nvrtc.installed_headers().values()) == list(dict.fromkeys(places.values()))
-    nvrtc.installed_headers.cache_clear()
+        nvrtc.find_installed_headers.cache_clear()
+        assert list(nvrtc.find_installed_headers().values()) == list(dict.fromkeys(places.values()))
+    nvrtc.find_installed_headers.cache_clear()
 
 
 @pytest.mark.nvrtc
@@ -530,7 +532,7 @@ def test_headers_that_nvrtc_carries_serve_where_none_are_installed(monkeypatch: 
     assert compiler is not None
     if not compiler.bundles_headers:
         pytest.skip(f"{compiler} carries no headers: 13.3 does")
-    monkeypatch.setattr(headers, "installed_headers", dict)
+    monkeypatch.setattr(headers, "find_installed_headers", dict)
     nvrtc.compile("#include <cuda_fp16.h>\n__device__ half f(half x) { return x * x; }", name="In[3]")
 
 
@@ -552,13 +554,13 @@ def test_cells_that_the_emulation_runs_compile_for_the_gpu() -> None:
 @pytest.mark.nvrtc
 def test_a_unit_of_kernels_is_machine_code_from_the_cache_the_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
     unit = f'{MUL}\nextern "C" __global__ void k(float *x) {{ x[0] = mul(x[0], 2.0f); }}'
-    first, (symbol,) = nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={}, entries=["k"])
+    first, (symbol,) = nvrtc.make_cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={}, entries=["k"])
     assert (first[:4], symbol) == (b"\x7fELF", "k")
     assert b".text.k\0" in first
     monkeypatch.setattr(program, "find", lambda: None)
-    assert nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={}, entries=["k"]) == (first, (symbol,))
+    assert nvrtc.make_cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={}, entries=["k"]) == (first, (symbol,))
     with pytest.raises(ToolchainError):
-        nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={"fast_math": True}, entries=["k"])
+        nvrtc.make_cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={"fast_math": True}, entries=["k"])
 
 
 @pytest.mark.nvrtc
@@ -576,7 +578,7 @@ __global__ void k(float *x) { *x = 1; }
 __global__ void k(double *x) { *x = 2; }
 namespace ns { template <class T, int N> __global__ void scale(T *x) { *x *= N; } }
 """
-    code, (symbol,) = nvrtc.cubin(cell, name="In[3]", cell=cell, arch="sm_90", options={}, entries=[entry])
+    code, (symbol,) = nvrtc.make_cubin(cell, name="In[3]", cell=cell, arch="sm_90", options={}, entries=[entry])
     assert symbol == expected
     # A template that nobody asks for is not in the code.
     assert (f".text.{expected}\0".encode() in code, b"scaleId" in code) == (True, False)
@@ -598,15 +600,17 @@ def test_types_are_what_the_compiler_says() -> None:
         "0",
         "70000",
     ]
-    assert nvrtc.types(source, asked, name="In[3]", before=before) == (12, 0, 12, 255, 16, 0, 70000)
-    assert nvrtc.types(source, [], name="In[3]") == ()
-    assert nvrtc.types(source, ["0", "0"], name="In[3]") == (0, 0)
+    assert nvrtc.find_type_numbers(source, asked, name="In[3]", before=before) == (12, 0, 12, 255, 16, 0, 70000)
+    assert nvrtc.find_type_numbers(source, [], name="In[3]") == ()
+    assert nvrtc.find_type_numbers(source, ["0", "0"], name="In[3]") == (0, 0)
 
 
 @pytest.mark.nvrtc
 def test_a_cell_that_does_not_compile_says_so_when_asked_for_types() -> None:
     with pytest.raises(CompileError) as caught:
-        nvrtc.types("__device__ float f(float x) { return y; }", ["__UFM_TYPE(decltype(f(1)))"], name="In[3]")
+        nvrtc.find_type_numbers(
+            "__device__ float f(float x) { return y; }", ["__UFM_TYPE(decltype(f(1)))"], name="In[3]"
+        )
     assert [(d.file, d.line) for d in caught.value.diagnostics] == [("In[3]", 1)]
 
 
@@ -624,8 +628,8 @@ def test_shims_follow_numbas_calling_convention() -> None:
         FunctionCode("total", "plain", prototype=("f4", "const f4*", "b1")),
         FunctionCode("fill", "plain", prototype=("void", "f8*", "i8")),
     )
-    own = nvrtc.prefix(made)
-    text = "".join(shim.text for shim in nvrtc.shims(made)).replace(own, "own")
+    own = nvrtc.make_prefix(made)
+    text = "".join(shim.text for shim in nvrtc.make_shims(made)).replace(own, "own")
     assert re.sub(r"__ufm_([ro]|a\d|o\d)\b", r"\1", text) == (
         'extern "C" __device__ int own_mul_0(float *r, float a0, float a1) {\n'
         "    (*r) = mul(a0, a1);\n    return 0;\n}\n"
@@ -641,7 +645,7 @@ def test_shims_follow_numbas_calling_convention() -> None:
         'extern "C" __device__ int own_fill(void *r, double * a0, long long a1) {\n'
         "    return __ufm_status((fill(a0, a1), __ufm_done()));\n}\n"
     )
-    assert [(s.function, s.loop, s.inputs, s.outputs) for s in nvrtc.shims(made)] == [
+    assert [(s.function, s.loop, s.inputs, s.outputs) for s in nvrtc.make_shims(made)] == [
         ("mul", 0, ("f4", "f4"), ("f4",)),
         ("mul", 1, ("f8", "f8"), ("f8",)),
         ("polar", 0, ("f4", "f4"), ("f4", "f8")),
@@ -658,13 +662,13 @@ def test_what_a_kernel_cannot_call_has_no_shim() -> None:
         FunctionCode("by_value", "plain", prototype=("f4", "V16")),
         FunctionCode("launch", "kernel", prototype=("void", "f4*")),
     )
-    assert nvrtc.shims(made) == ()
+    assert nvrtc.make_shims(made) == ()
 
 
 def test_symbols_differ_between_cells_and_are_the_same_for_the_same_cell() -> None:
     one, same, other = (cell_of(text, PAIR) for text in (MUL, MUL, f"{MUL}\n"))
-    assert nvrtc.prefix(one) == nvrtc.prefix(same)
-    assert nvrtc.prefix(one) != nvrtc.prefix(other)
+    assert nvrtc.make_prefix(one) == nvrtc.make_prefix(same)
+    assert nvrtc.make_prefix(one) != nvrtc.make_prefix(other)
 
 
 MULTIPLY = ufunc("mul", {(11, 11, 11): "{out0} = mul({in0}, {in1})"}, nin=2)
@@ -673,11 +677,11 @@ MULTIPLY = ufunc("mul", {(11, 11, 11): "{out0} = mul({in0}, {in1})"}, nin=2)
 @pytest.mark.nvrtc
 def test_another_process_finds_the_lto_ir_and_needs_no_compiler(cache_folder: Path) -> None:
     made = cell_of(MUL, MULTIPLY)
-    code = nvrtc.ltoir(made)
+    code = nvrtc.make_ltoir(made)
     program_text = (
         "import sys; sys.modules['cuda.bindings'] = None\n"
         "from ufunc_magic.languages.cuda import nvrtc; from ufunc_magic.model.object_code import ObjectCode\n"
-        f"print(nvrtc.ltoir(ObjectCode.from_bytes({made.to_bytes()!r})).hex() == {code.hex()!r})"
+        f"print(nvrtc.make_ltoir(ObjectCode.from_bytes({made.to_bytes()!r})).hex() == {code.hex()!r})"
     )
     done = run_python(program_text, code=None)
     assert (done.stdout.strip(), done.stderr) == ("True", "")
@@ -688,32 +692,32 @@ def test_lto_ir_is_made_anew_when_a_header_changes(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
     source = '#include "own.h"\n__device__ float mul(float x, float y) { return FACTOR * x * y; }'
     (tmp_path / "own.h").write_text("#pragma once\n#define FACTOR 3.0f\n")
-    first = nvrtc.ltoir(cell_of(source, MULTIPLY))
+    first = nvrtc.make_ltoir(cell_of(source, MULTIPLY))
     (tmp_path / "own.h").write_text("#pragma once\n#define FACTOR 5.0f\n")
-    assert nvrtc.ltoir(cell_of(source, MULTIPLY)) != first
+    assert nvrtc.make_ltoir(cell_of(source, MULTIPLY)) != first
 
 
 def test_lto_ir_that_an_object_carries_is_used_where_it_can_be_linked(monkeypatch: pytest.MonkeyPatch) -> None:
     device = {"arch": "sm_80", "ltoir": base64.b64encode(b"carried").decode()}
     made = cell_of(MUL, MULTIPLY, device=device)
-    assert nvrtc.ltoir(made, "compute_90") == b"carried"
+    assert nvrtc.make_ltoir(made, "compute_90") == b"carried"
     # Older than it was made for: the linker would refuse it.
     found.probe.cache_clear()
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     with pytest.raises(ToolchainError, match="not installed"):
-        nvrtc.ltoir(made, "compute_75")
+        nvrtc.make_ltoir(made, "compute_75")
 
 
 @pytest.mark.nvrtc
 def test_a_cell_that_fits_into_no_namespace_is_compiled_as_it_is() -> None:
     made = cell_of(f"#ifndef ONCE\n#define ONCE\n{MUL}\n#endif", MULTIPLY)
-    assert len(nvrtc.ltoir(made)) > 200
+    assert len(nvrtc.make_ltoir(made)) > 200
 
 
 @pytest.mark.nvrtc
 def test_faults_of_a_cell_are_on_its_lines_in_lto_ir_too() -> None:
     with pytest.raises(CompileError) as caught:
-        nvrtc.ltoir(cell_of("// a comment\n__device__ float mul(float x, float y) { return z; }", MULTIPLY))
+        nvrtc.make_ltoir(cell_of("// a comment\n__device__ float mul(float x, float y) { return z; }", MULTIPLY))
     assert [(d.file, d.line) for d in caught.value.diagnostics] == [("In[3]", 2)]
 
 
@@ -764,8 +768,8 @@ def test_functions_of_a_cell_are_inlined_into_a_kernel_of_numbas(arch: str) -> N
         ufunc("twice", {(23, 23): "{out0} = twice({in0})"}, nin=1),
         FunctionCode("total", "plain", prototype=("f4", "const f4*", "i4")),
     )
-    code = cuda.LTOIR(nvrtc.ltoir(made))
-    names = {shim.function: shim.symbol for shim in nvrtc.shims(made)}
+    code = cuda.LTOIR(nvrtc.make_ltoir(made))
+    names = {shim.function: shim.symbol for shim in nvrtc.make_shims(made)}
 
     def declared(name: str, signature: Any) -> Any:
         return cuda.declare_device(names[name], signature, link=code)
@@ -809,8 +813,8 @@ def test_two_cells_of_one_kernel_may_have_helpers_of_one_name() -> None:
         )
         scale = ufunc("scale", {(11, 11): "{out0} = scale({in0})"}, nin=1)
         made = cell_of(source, ufunc("scaled", {(11, 11): "{out0} = scaled({in0})"}, nin=1), scale)
-        name = f"{nvrtc.prefix(made)}_scaled_0"
-        return cuda.declare_device(name, t.float32(t.float32), link=cuda.LTOIR(nvrtc.ltoir(made)))
+        name = f"{nvrtc.make_prefix(made)}_scaled_0"
+        return cuda.declare_device(name, t.float32(t.float32), link=cuda.LTOIR(nvrtc.make_ltoir(made)))
 
     three, five = scaled(3), scaled(5)
 

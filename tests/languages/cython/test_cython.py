@@ -28,7 +28,7 @@ import pytest
 import ufunc_magic as um
 from support import CELLS, catch_message, check_expectation, list_loops, python_path, read_header
 from ufunc_magic.model import Options
-from ufunc_magic.runtime import ufunc_of
+from ufunc_magic.runtime import find_ufunc
 
 pytestmark = [
     pytest.mark.cython,
@@ -66,7 +66,7 @@ def test_good_cell(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         name: rows
         for name, *rows in (word.split() for line in header["types"] for word in re.split(r", (?=\w+ )", line))
     }
-    ufuncs = {name: ufunc for name, f in made.items() if (ufunc := ufunc_of(f)) is not None}
+    ufuncs = {name: ufunc for name, f in made.items() if (ufunc := find_ufunc(f)) is not None}
     bound = {name: ["*"] if said.get(name) == ["*"] else list_loops(f) for name, f in ufuncs.items()}
     assert bound == said
     names = {"np": np, "raises": catch_message, "missing": lambda name: name not in made, **made}

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 import ufunc_magic as um
 from support import run_python
 from ufunc_magic import compilers
-from ufunc_magic.compilers import GENERATED, places, read_linker, toolchain
+from ufunc_magic.compilers import GENERATED, find_places, read_linker, toolchain
 from ufunc_magic.compilers.diagnostics import read_compiler
 from ufunc_magic.compilers.hints import advise_in_cython
 from ufunc_magic.compilers.line_map import restore
@@ -67,7 +67,7 @@ def error_of(cell: str, folder: Path, **options: object) -> CompileError:
 def warnings_of(cell: str, folder: Path, **options: object) -> list[str]:
     heard = hear(cell, folder, **options)
     assert not heard.errors
-    return [str(d) for d in faults.warnings(heard.warnings, name=NAME, cell=cell)]
+    return [str(d) for d in faults.read_warnings(heard.warnings, name=NAME, cell=cell)]
 
 
 def told(error: CompileError) -> list[tuple[int, int, str]]:
@@ -366,7 +366,7 @@ def translated(tmp_path: Path) -> Callable[[str], tuple[str, Sequence[int]]]:
     def translate(cell: str) -> tuple[str, Sequence[int]]:
         assert not hear(cell, tmp_path).errors
         text = (tmp_path / f"{MODULE}.c").read_text()
-        return text, places(text, module=MODULE, name=NAME, cell=cell)
+        return text, find_places(text, module=MODULE, name=NAME, cell=cell)
 
     return translate
 

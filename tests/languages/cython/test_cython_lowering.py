@@ -16,7 +16,7 @@ from support import CELLS
 from ufunc_magic import ir
 from ufunc_magic.ir import BOOL, DOUBLE, INDEX, INT, LONG, OBJECT, CType, FunctionIR, Program, walk
 from ufunc_magic.languages.cython import cython_expressions, cython_lowering
-from ufunc_magic.languages.cython.cython_ctypes import ir_type
+from ufunc_magic.languages.cython.cython_ctypes import find_ir_type
 from ufunc_magic.languages.cython.cython_search import Searches
 from ufunc_magic.languages.cython.translate import CythonOptions, translate
 
@@ -62,7 +62,7 @@ def test_every_expression_of_a_cell_has_the_type_that_cython_gives_it(
         value = lower(self, node)
         kind = getattr(node, "type", None)
         if kind is not None and not kind.is_cfunction:
-            expected, t = ir_type(kind), value.type
+            expected, t = find_ir_type(kind), value.type
             # C's own rules give the type of an operation on integers, and of one with constants.
             alike = expected.kind == t.kind or (expected.integral and t.integral) or expected.kind == "?"
             # Python's objects of a known type, and a complex number that must be real.
@@ -147,7 +147,7 @@ def test_elements_know_their_checks(lowered: Any, marks: str, expected: tuple[bo
     outer, inner = of_kind(f, ir.Element)[:2]
     assert (outer.from_end, outer.checked) == expected
     assert inner.base.symbol.name == "m"
-    assert f.parameters[0].type == ir.array_of(DOUBLE, (None, None))
+    assert f.parameters[0].type == ir.make_array_type(DOUBLE, (None, None))
     (length,) = of_kind(f, ir.Length)
     assert (length.axis, length.type) == (1, INDEX)
 
@@ -196,7 +196,7 @@ def test_module_level(tmp_path: Path) -> None:
     assert read.imports == {"np": "import numpy as np", "tau": "from math import tau"}
     assert [s.value.place.symbol.name for s in read.statements if isinstance(s, ir.Evaluate)] == ["scale"]
     assert read.symbols["RED"].storage == "constant"
-    assert ir.integer(ir.Name(INT, read.symbols["RED"])) == 3
+    assert ir.evaluate_integer(ir.Name(INT, read.symbols["RED"])) == 3
 
 
 def test_defaults_belong_to_parameters(lowered: Any) -> None:
@@ -230,7 +230,7 @@ def test_pointers_and_structures(lowered: Any) -> None:
     assert [name for name, _ in q.type.fields] == ["x", "k"]
     assert r.type.of == q.type
     (declared,) = [d for d in of_kind(f, ir.Declare) if d.symbol.name == "t"]
-    assert declared.symbol.type == ir.array_of(DOUBLE, (3,))
+    assert declared.symbol.type == ir.make_array_type(DOUBLE, (3,))
     assert {field.name for field in of_kind(f, ir.Field)} == {"x", "k"}
 
 

@@ -43,7 +43,7 @@ def gcc() -> compilers.Toolchain:
 
 def _compile(tool: compilers.Toolchain, output: Path, *more: str) -> str:
     """Compile ``UNIT``; the messages."""
-    command = [*tool.command, *compilers.base_flags(tool), f"-I{sysconfig.get_paths()['include']}", *more]
+    command = [*tool.command, *compilers.list_base_flags(tool), f"-I{sysconfig.get_paths()['include']}", *more]
     command += ["-x", "c", "-", "-o", str(output)]
     done = subprocess.run(command, input=UNIT, capture_output=True, text=True, timeout=300, check=True)
     return done.stderr
@@ -61,7 +61,7 @@ def trained(gcc: compilers.Toolchain, tmp_path: Path) -> Path:
     """The folder of a profile; ``module.so`` beside it made it."""
     folder = tmp_path / "profile"
     folder.mkdir()
-    _compile(gcc, tmp_path / "module.so", *profile.flags("gen", folder=folder, toolchain=gcc))
+    _compile(gcc, tmp_path / "module.so", *profile.list_profile_flags("gen", folder=folder, toolchain=gcc))
     assert not profile.is_written(folder)
     _run(tmp_path / "module.so")
     return folder
@@ -78,7 +78,9 @@ def test_second_compilation_finds_the_profile_of_the_first(gcc: compilers.Toolch
     empty.mkdir()
 
     def complaints(folder: Path) -> str:
-        return _compile(gcc, output, *profile.flags("use", folder=folder, toolchain=gcc), "-Wmissing-profile")
+        return _compile(
+            gcc, output, *profile.list_profile_flags("use", folder=folder, toolchain=gcc), "-Wmissing-profile"
+        )
 
     assert complaints(trained) == ""
     assert "profile count data file not found" in complaints(empty)
@@ -86,7 +88,7 @@ def test_second_compilation_finds_the_profile_of_the_first(gcc: compilers.Toolch
 
 def test_loop_that_did_not_run_is_still_vectorized(gcc: compilers.Toolchain, trained: Path) -> None:
     """gcc's default would optimise the ufuncs' loops for size, and make them ten times slower."""
-    use = profile.flags("use", folder=trained, toolchain=gcc)
+    use = profile.list_profile_flags("use", folder=trained, toolchain=gcc)
     output = trained.parent / "module.so"
     assert "loop vectorized" in _compile(gcc, output, *use, "-fopt-info-vec-optimized")
     assert "loop vectorized" not in _compile(
@@ -103,7 +105,7 @@ def test_program_imports_first_what_it_is_told(tmp_path: Path) -> None:
 def test_compiler_that_cannot_is_refused() -> None:
     zig = compilers.Toolchain("zig", ("zig", "cc"), False, "/opt/zig", 1, 1, "PATH")
     with pytest.raises(ToolchainError, match="--pgo needs gcc, not zig cc"):
-        profile.flags("gen", folder=Path("profile"), toolchain=zig)
+        profile.list_profile_flags("gen", folder=Path("profile"), toolchain=zig)
 
 
 CELL = """

@@ -12,7 +12,7 @@ import ufunc_magic as um
 from support import run_python
 from ufunc_magic import compilers
 from ufunc_magic.languages.cython import cython_settings as settings
-from ufunc_magic.model import TABLE, OptionError, Options, ToolchainError, make_options, refuse, suited
+from ufunc_magic.model import TABLE, OptionError, Options, ToolchainError, make_options, refuse, suit_options
 from ufunc_magic.notebook import option_line as arguments
 
 # ---------------------------------------------------------------------------------------- options
@@ -52,12 +52,12 @@ def test_options_of_the_cython_magic_are_read_as_it_spells_them(line: str, expec
 def test_help_of_each_magic_lists_its_own_options_only(option: Any) -> None:
     for language in ("c", "cython"):
         meant = not option.languages or language in option.languages
-        assert (option.help in arguments.explain(arguments.options_of(language))) is meant
+        assert (option.help in arguments.explain(arguments.list_options(language))) is meant
 
 
 @pytest.mark.parametrize(("language", "offered"), [("c", []), ("cython", ["--pgo"])])
 def test_completion_offers_what_the_language_has(language: str, offered: list[str]) -> None:
-    assert arguments.complete("--pg", arguments.options_of(language)) == ("--pg", offered)
+    assert arguments.complete("--pg", arguments.list_options(language)) == ("--pg", offered)
 
 
 def test_misspelled_option_is_corrected() -> None:
@@ -93,8 +93,8 @@ def test_options_that_mean_something_for_cython_are_not_refused() -> None:
 
 def test_remembered_options_of_another_language_are_left_out() -> None:
     remembered = make_options({"pgo": True, "types": "f4", "parallel": 2})
-    assert suited(remembered, language="c") == Options(types="f4", parallel=2)
-    assert suited(remembered, language="cython") == Options(pgo=True, parallel=2)
+    assert suit_options(remembered, language="c") == Options(types="f4", parallel=2)
+    assert suit_options(remembered, language="cython") == Options(pgo=True, parallel=2)
 
 
 def test_whole_c_is_an_annotated_view_too() -> None:
@@ -250,7 +250,7 @@ def test_settings_and_keys_are_read_without_importing_cython() -> None:
         "from ufunc_magic.languages import cython\n"
         "from ufunc_magic.languages.cython import cython_settings\n"
         "from ufunc_magic.model import Options\n"
-        "cython_settings.read('cimport numpy'); cython.key('cimport numpy', options=Options())\n"
+        "cython_settings.read('cimport numpy'); cython.make_key('cimport numpy', options=Options())\n"
         "print(*{'Cython', 'tree_sitter', 'subprocess'} & set(sys.modules))"
     )
     done = run_python(code)

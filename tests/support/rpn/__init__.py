@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ufunc_magic.cells import Language
 from ufunc_magic.languages import c
-from ufunc_magic.model import CompiledCell, Options, ParseError, line_mark
+from ufunc_magic.model import CompiledCell, Options, ParseError, mark_line
 
 
 def to_c(source: str, *, name: str) -> str:
@@ -32,7 +32,7 @@ def to_c(source: str, *, name: str) -> str:
             else:
                 stack.append(word)
         if line and len(stack) != 1:
-            raise ParseError(f"{name}:{line_mark(number)}: {line!r} is not one value.", remedy="f(a, b): a b +")
+            raise ParseError(f"{name}:{mark_line(number)}: {line!r} is not one value.", remedy="f(a, b): a b +")
         typed = re.sub(r"(\w+)(?=[,)])", r"double \1", head)
         functions += [f"double {typed} {{ return {value}; }}" for value in stack]
     return "\n".join(functions)

@@ -15,15 +15,15 @@ import numpy as np
 from ...model import ArgumentError
 
 
-def _python_api(name: str, result: Any, *arguments: Any) -> Any:
+def _find_python_api(name: str, result: Any, *arguments: Any) -> Any:
     return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
 
 
-_get_name = _python_api("PyCapsule_GetName", ctypes.c_char_p, ctypes.py_object)
-_set_name = _python_api("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
-_get_pointer = _python_api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
-_new = _python_api("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-_incref = _python_api("Py_IncRef", None, ctypes.py_object)
+_get_name = _find_python_api("PyCapsule_GetName", ctypes.c_char_p, ctypes.py_object)
+_set_name = _find_python_api("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
+_get_pointer = _find_python_api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+_new = _find_python_api("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+_incref = _find_python_api("Py_IncRef", None, ctypes.py_object)
 _PyCapsule = type(_new(1, None, None))
 
 
@@ -32,7 +32,7 @@ def is_capsule(value: object) -> bool:
     return type(value) is _PyCapsule
 
 
-def plain_pointer(value: object) -> int | None:
+def read_plain_pointer(value: object) -> int | None:
     """The pointer in a capsule that has no name; None for all else."""
     if type(value) is not _PyCapsule:
         return None
@@ -69,7 +69,7 @@ def name_of(capsule: object) -> str:
     return name
 
 
-def address_of(capsule: object, name: str) -> int:
+def read_address(capsule: object, name: str) -> int:
     """The pointer in a capsule of that name."""
     address: int = _get_pointer(capsule, name.encode() if name else None)
     return address
@@ -89,7 +89,7 @@ _incref(_destructor)
 _DESTRUCTOR = ctypes.cast(_destructor, ctypes.c_void_p).value
 
 
-def pointer_capsule(address: int, *, owner: object) -> Any:
+def make_pointer_capsule(address: int, *, owner: object) -> Any:
     """A capsule without a name that holds ``address`` and keeps ``owner`` alive."""
     capsule = _new(address, None, _DESTRUCTOR)
     _owners[id(capsule)] = owner
@@ -151,7 +151,7 @@ class Tensor:
     _delete: Any = None
 
     def __init__(self, capsule: Any, name: str) -> None:
-        self._capsule, self._name, self._at = capsule, name, address_of(capsule, name)
+        self._capsule, self._name, self._at = capsule, name, read_address(capsule, name)
         managed = (_Managed if name == "dltensor" else _Versioned).from_address(self._at)
         if isinstance(managed, _Versioned) and managed.major != 1:
             raise ArgumentError(

@@ -59,36 +59,36 @@ def describe(value: Any) -> Memory:
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return Memory(index(value), None)
     if capsules.is_capsule(value):
-        return _of_capsule(value)
+        return _read_capsule(value)
     if isinstance(value, ctypes._Pointer | ctypes.c_void_p | ctypes.c_char_p):
         return Memory(ctypes.cast(value, ctypes.c_void_p).value or 0, value)
     if type(value).__module__ == "_cffi_backend" and hasattr(sys.modules.get("_cffi_backend"), "typeof"):
-        return _of_cffi(value)
+        return _read_cffi(value)
     if isinstance(value, np.ndarray):
-        return _of_host(value)
+        return _read_host(value)
     if type(value).__module__.partition(".")[0] == "cupy":  # its own interfaces ask the driver
         return Memory(value.data.ptr, value, value.shape, value.strides, value.dtype, False, "cuda", value.device.id)
     if hasattr(value, "__cuda_array_interface__"):
-        return _of_cuda_interface(value)
+        return _read_cuda_interface(value)
     if hasattr(value, "__dlpack__"):
-        return _of_capsule(_dlpack_capsule(value))
-    return _of_host(_host_array(value))
+        return _read_capsule(_take_dlpack_capsule(value))
+    return _read_host(_view_host_array(value))
 
 
-def _of_host(array: np.ndarray[Any, Any]) -> Memory:
+def _read_host(array: np.ndarray[Any, Any]) -> Memory:
     address, readonly = array.__array_interface__["data"]
     return Memory(address, array, array.shape, array.strides, array.dtype, readonly, "cpu")
 
 
-def _of_capsule(capsule: Any) -> Memory:
+def _read_capsule(capsule: Any) -> Memory:
     name = capsules.name_of(capsule)
     if name not in ("dltensor", "dltensor_versioned"):
-        return Memory(capsules.address_of(capsule, name), capsule)
+        return Memory(capsules.read_address(capsule, name), capsule)
     t = capsules.Tensor(capsule, name)
     return Memory(t.address, t, t.shape, t.strides, t.dtype, t.readonly, t.device, t.device_id)
 
 
-def _host_array(value: Any) -> np.ndarray[Any, Any]:
+def _view_host_array(value: Any) -> np.ndarray[Any, Any]:
     """A NumPy array over the same memory, never over a copy."""
     if hasattr(value, "__array_interface__"):
         return np.asarray(value)
@@ -101,7 +101,7 @@ def _host_array(value: Any) -> np.ndarray[Any, Any]:
         ) from fault
 
 
-def _dlpack_capsule(value: Any) -> Any:
+def _take_dlpack_capsule(value: Any) -> Any:
     """The capsule of another library's array."""
     try:
         try:
@@ -115,7 +115,7 @@ def _dlpack_capsule(value: Any) -> Any:
         ) from fault
 
 
-def _of_cuda_interface(value: Any) -> Memory:
+def _read_cuda_interface(value: Any) -> Memory:
     """Read ``__cuda_array_interface__``, version 3."""
     interface = value.__cuda_array_interface__
     (address, readonly), strides = interface["data"], interface.get("strides")
@@ -124,12 +124,12 @@ def _of_cuda_interface(value: Any) -> Memory:
     return Memory(address, value, shape, strides, dtype, bool(readonly), "cuda")
 
 
-def _of_cffi(value: Any) -> Memory:
+def _read_cffi(value: Any) -> Memory:
     """A pointer, or an array, which knows how many bytes it has."""
     backend: Any = sys.modules["_cffi_backend"]
     kind = backend.typeof(value)
     if kind.kind == "array":
-        return _of_host(np.frombuffer(backend.buffer(value), np.uint8))
+        return _read_host(np.frombuffer(backend.buffer(value), np.uint8))
     if kind.kind != "pointer":
         raise ArgumentError(
             f"A cffi value of type {kind.cname!r} is not a pointer.", remedy="Pass ffi.addressof(x), or an array."

@@ -83,12 +83,12 @@ def asarray(
         of something else or used up.
     """
     if device == "cpu":  # first what a host calls for each of its frames
-        address = obj if type(obj) is int else capsules.plain_pointer(obj)
+        address = obj if type(obj) is int else capsules.read_plain_pointer(obj)
         if address is not None:
-            sizes, kind, steps = _layout(shape, dtype, strides)
+            sizes, kind, steps = _make_layout(shape, dtype, strides)
             if address is not obj:
                 owner = obj if owner is None else (obj, owner)
-            return _on_cpu(address, sizes, kind, steps, readonly=False, owner=owner)
+            return _view_on_cpu(address, sizes, kind, steps, readonly=False, owner=owner)
     if device not in _PLACES:
         raise ArgumentError(f"device={device!r} is not a valid device.", remedy="Write 'cpu' or 'cuda'.")
     memory = describe(obj)
@@ -100,9 +100,9 @@ def asarray(
             remedy=f"Write device={memory.device!r}." if known else "Copy it to the CPU first.",
         )
     if device == "cuda":
-        return _on_gpu(obj, memory, shape, dtype, strides, owner, device_id)
-    sizes, kind, steps = _layout_over(memory, shape, dtype, strides)
-    return _on_cpu(memory.address, sizes, kind, steps, readonly=memory.readonly, owner=memory.claim(owner))
+        return _view_on_gpu(obj, memory, shape, dtype, strides, owner, device_id)
+    sizes, kind, steps = _make_layout_over(memory, shape, dtype, strides)
+    return _view_on_cpu(memory.address, sizes, kind, steps, readonly=memory.readonly, owner=memory.claim(owner))
 
 
 def ascapsule(array: Any, *, kind: Literal["dlpack", "pointer"] = "dlpack") -> Any:
@@ -126,7 +126,7 @@ def ascapsule(array: Any, *, kind: Literal["dlpack", "pointer"] = "dlpack") -> A
         address = pointer(array)
         if not address or not getattr(array, "size", 1):
             raise ArgumentError("An empty array has no first element to point to.", remedy="Use kind='dlpack'.")
-        return capsules.pointer_capsule(address, owner=array)
+        return capsules.make_pointer_capsule(address, owner=array)
     if kind != "dlpack":
         raise ArgumentError(f"kind={kind!r} is not a kind of capsule.", remedy="Write 'dlpack' or 'pointer'.")
     try:
@@ -169,7 +169,7 @@ def pointer(array: Any) -> int:
 # ----------------------------------------------------------------------------------- the arrays
 
 
-def _on_cpu(
+def _view_on_cpu(
     address: int,
     shape: tuple[int, ...],
     kind: np.dtype[Any],
@@ -178,7 +178,7 @@ def _on_cpu(
     readonly: bool,
     owner: object,
 ) -> np.ndarray[Any, Any]:
-    first, last = _extent(address, shape, kind, strides)
+    first, last = _find_extent(address, shape, kind, strides)
     if first == last:  # the address of nothing may be null, which NumPy takes for a wish to allocate
         return np.empty(shape, kind)
     lent = _Lent.from_address(address + first)
@@ -187,14 +187,14 @@ def _on_cpu(
     return np.ndarray(shape, kind, buffer, -first, strides)
 
 
-def _on_gpu(obj: Any, memory: Memory, shape: Any, dtype: Any, strides: Any, owner: object, device_id: int) -> Any:
+def _view_on_gpu(obj: Any, memory: Memory, shape: Any, dtype: Any, strides: Any, owner: object, device_id: int) -> Any:
     from ...languages.cuda import device as gpu  # only for memory on one
 
     try:
-        cupy = gpu.cupy()
+        cupy = gpu.import_cupy()
     except ImportError as fault:
         # The reason holds the remedy.
-        what, _, remedy = gpu.missing().partition(": ")
+        what, _, remedy = gpu.explain_missing().partition(": ")
         raise ToolchainError(f"Arrays on a GPU need CuPy: {what}.", remedy=f"{remedy or 'Repair CuPy'}.") from fault
     if memory.readonly:
         raise ArgumentError(
@@ -206,8 +206,8 @@ def _on_gpu(obj: Any, memory: Memory, shape: Any, dtype: Any, strides: Any, owne
             return obj
         # CuPy's own: it waits for the stream of the array's library.
         return cupy.from_dlpack(obj) if isinstance(memory.owner, capsules.Tensor) else cupy.asarray(obj)
-    sizes, kind, steps = _layout_over(memory, shape, dtype, strides)
-    first, last = _extent(memory.address, sizes, kind, steps)
+    sizes, kind, steps = _make_layout_over(memory, shape, dtype, strides)
+    first, last = _find_extent(memory.address, sizes, kind, steps)
     number = device_id if memory.device_id is None else memory.device_id
     unowned = cupy.cuda.UnownedMemory(memory.address + first, last - first, memory.claim(owner), number)
     start = cupy.cuda.MemoryPointer(unowned, -first)
@@ -221,7 +221,7 @@ _TOP = 2 * (sys.maxsize + 1)
 
 
 @lru_cache(maxsize=256)
-def _dtype(spelled: Any) -> np.dtype[Any]:
+def _read_dtype(spelled: Any) -> np.dtype[Any]:
     dtype: np.dtype[Any] = np.dtype(spelled)
     if dtype.hasobject:
         raise ArgumentError(
@@ -233,7 +233,7 @@ def _dtype(spelled: Any) -> np.dtype[Any]:
 _Layout = tuple[tuple[int, ...], np.dtype[Any], tuple[int, ...] | None]
 
 
-def _layout(shape: Any, dtype: Any, strides: Any) -> _Layout:
+def _make_layout(shape: Any, dtype: Any, strides: Any) -> _Layout:
     """Shape, dtype and strides as NumPy spells them.
 
     Raises
@@ -246,7 +246,7 @@ def _layout(shape: Any, dtype: Any, strides: Any) -> _Layout:
         raise ArgumentError(f"An address does not include the {lacking}.", remedy="Pass shape and dtype.")
     try:
         # Records may be spelled as lists.
-        kind = _dtype(dtype if dtype.__hash__ else np.dtype(dtype))
+        kind = _read_dtype(dtype if dtype.__hash__ else np.dtype(dtype))
         sizes = shape if type(shape) is tuple else tuple(shape) if np.iterable(shape) else (shape,)
         for size in sizes:
             if type(size) is not int:  # NumPy's are as good
@@ -268,7 +268,7 @@ def _layout(shape: Any, dtype: Any, strides: Any) -> _Layout:
     return sizes, kind, steps
 
 
-def _layout_over(memory: Memory, shape: Any, dtype: Any, strides: Any) -> _Layout:
+def _make_layout_over(memory: Memory, shape: Any, dtype: Any, strides: Any) -> _Layout:
     """Shape, dtype and strides over memory that may know its own.
 
     Raises
@@ -277,7 +277,9 @@ def _layout_over(memory: Memory, shape: Any, dtype: Any, strides: Any) -> _Layou
         If the memory is of another type or size.
     """
     own = memory.dtype
-    sizes, kind, steps = _layout(memory.shape if shape is None else shape, own if dtype is None else dtype, strides)
+    sizes, kind, steps = _make_layout(
+        memory.shape if shape is None else shape, own if dtype is None else dtype, strides
+    )
     if own is not None and kind != own and not (own.itemsize == 1 and own.kind in "iuSV"):
         raise ArgumentError(
             f"The memory contains {own}, not {kind}.",
@@ -315,7 +317,7 @@ def _reach(shape: tuple[int, ...], itemsize: int, strides: tuple[int, ...] | Non
     return sum(end for end in ends if end < 0), itemsize + sum(end for end in ends if end > 0)
 
 
-def _extent(
+def _find_extent(
     address: int, shape: tuple[int, ...], kind: np.dtype[Any], strides: tuple[int, ...] | None
 ) -> tuple[int, int]:
     """Return `_reach` of elements that start at ``address``."""

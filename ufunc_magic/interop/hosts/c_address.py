@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...model import TYPES, FunctionCode, LoopCode, SignatureError
-from ...runtime import Library, Origin, origin_of
+from ...runtime import Library, Origin, find_origin
 
 #: System V's ABI for x86-64 passes a class with one, as the standard library's is, in memory.
 _COMPLEX_LONG_DOUBLE = 16
@@ -43,8 +43,8 @@ def address(function: Any, signature: str = "") -> int:
         If the function has no such loop, or no form that C can call: one on arrays, one that needs Python or may raise
         one of its exceptions, one of Numba's, one in a sandbox.
     """
-    origin, code, loop = _resolved(function, signature)
-    library = _library(origin, code)
+    origin, code, loop = _resolve_function(function, signature)
+    library = _open_library(origin, code)
     if loop is None:
         return library.functions[code.index]
     if origin.object_code.language != "c" and _COMPLEX_LONG_DOUBLE in loop.types:
@@ -52,7 +52,7 @@ def address(function: Any, signature: str = "") -> int:
             f"{code.name} has operands of std::complex<long double>, which C++ passes differently than C.",
             remedy="Write it in a C cell.",
         )
-    entry = _table_entry(library, "__ufm_scalars", loop.index)
+    entry = _read_table_entry(library, "__ufm_scalars", loop.index)
     if not entry:
         raise SignatureError(
             f"{code.name} needs Python, or may raise a Python exception, so C cannot call it alone.",
@@ -66,10 +66,10 @@ def leaf_address(function: Any, signature: str) -> int:
 
     It leaves ten vector registers alone, of which System V's saves none, so a loop's sum stays in its own.
     """
-    origin, code, loop = _resolved(function, signature)
-    _library(origin, code)  # raises
+    origin, code, loop = _resolve_function(function, signature)
+    _open_library(origin, code)  # raises
     library = origin.loaded.portable_library
-    return _table_entry(library, "__ufm_leaves", loop.index) if loop and library else 0
+    return _read_table_entry(library, "__ufm_leaves", loop.index) if loop and library else 0
 
 
 def prototype(function: Any, signature: str = "") -> str:
@@ -80,7 +80,7 @@ def prototype(function: Any, signature: str = "") -> str:
     SignatureError
         As `address`.
     """
-    _, code, loop = _resolved(function, signature)
+    _, code, loop = _resolve_function(function, signature)
     if loop is None:
         return code.declaration.rpartition("\n")[2]
     names = [TYPES[t].c for t in loop.types]
@@ -98,7 +98,7 @@ def ctypes_function(function: Any, signature: str = "") -> Any:
     SignatureError
         As `address`, for types that ctypes lacks, and for plain functions, whose types are known from their text only.
     """
-    _, code, loop = _resolved(function, signature)
+    _, code, loop = _resolve_function(function, signature)
     if loop is None:
         raise SignatureError(
             f"{code.name} is a plain C function, {prototype(function)}.",
@@ -137,7 +137,7 @@ def lowlevel(function: Any, signature: str = "", *, user_data: Any = None) -> An
         As `address`.
     """
     scipy: Any = importlib.import_module("scipy")
-    origin, _, loop = _resolved(function, signature)
+    origin, _, loop = _resolve_function(function, signature)
     if origin.function_code and origin.function_code.records:
         raise SignatureError(f"{origin.name} takes or returns structures, which SciPy does not support.")
     if loop is not None:
@@ -149,7 +149,7 @@ def lowlevel(function: Any, signature: str = "", *, user_data: Any = None) -> An
     return scipy.LowLevelCallable(function.ffi.cast(form, address(function)), user_data, spelled)
 
 
-def _resolved(function: Any, signature: str) -> tuple[Origin, FunctionCode, LoopCode | None]:
+def _resolve_function(function: Any, signature: str) -> tuple[Origin, FunctionCode, LoopCode | None]:
     """A function of ours that C may call, and its loop; a plain function has none.
 
     Raises
@@ -157,7 +157,7 @@ def _resolved(function: Any, signature: str) -> tuple[Origin, FunctionCode, Loop
     SignatureError
         If it is none, or has no such loop.
     """
-    origin = origin_of(function)
+    origin = find_origin(function)
     code = None if origin is None else origin.function_code
     if origin is None or code is None or code.kind not in ("ufunc", "plain"):
         raise SignatureError(
@@ -172,7 +172,7 @@ def _resolved(function: Any, signature: str) -> tuple[Origin, FunctionCode, Loop
             remedy="Add a last parameter void *data: it is then a plain C function, which has an address.",
         )
     if code.kind != "plain":
-        return origin, code, _loop(code, signature)
+        return origin, code, _find_loop(code, signature)
     if signature:
         raise SignatureError(
             f"{code.name} is a plain C function and has no loop {signature!r}.", remedy="Omit the signature."
@@ -180,7 +180,7 @@ def _resolved(function: Any, signature: str) -> tuple[Origin, FunctionCode, Loop
     return origin, code, None
 
 
-def _loop(code: FunctionCode, signature: str) -> LoopCode:
+def _find_loop(code: FunctionCode, signature: str) -> LoopCode:
     """The loop of that signature; types of one width are the same to C's callers, as ``long`` and ``long long``."""
     spelled = ["".join(TYPES[t].char for t in loop.types) for loop in code.loops]
     shown = ", ".join(f"{letters[: code.nin]}->{letters[code.nin :]}" for letters in spelled)
@@ -193,19 +193,19 @@ def _loop(code: FunctionCode, signature: str) -> LoopCode:
     inputs, arrow, outputs = signature.replace(" ", "").partition("->")
     if arrow and (len(inputs), len(outputs)) == (code.nin, code.nout):
         for letters, loop in zip(spelled, code.loops, strict=True):
-            if _same_dtypes(letters, inputs + outputs):
+            if _have_same_dtypes(letters, inputs + outputs):
                 return loop
     raise SignatureError(f"{code.name} has no loop {signature!r}; it has {shown}.", remedy="Use one of these.")
 
 
-def _same_dtypes(letters: str, others: str) -> bool:
+def _have_same_dtypes(letters: str, others: str) -> bool:
     try:
         return all(np.dtype(a) == np.dtype(b) for a, b in zip(letters, others, strict=True))
     except TypeError:
         return False
 
 
-def _library(origin: Origin, code: FunctionCode) -> Library:
+def _open_library(origin: Origin, code: FunctionCode) -> Library:
     """The opened library.
 
     Raises
@@ -229,7 +229,7 @@ def _library(origin: Origin, code: FunctionCode) -> Library:
     return origin.loaded.library
 
 
-def _table_entry(library: Library, table: str, index: int) -> int:
+def _read_table_entry(library: Library, table: str, index: int) -> int:
     """An address in a table of the library; 0 where there is none, or no table."""
     try:
         start = library.symbol(table)

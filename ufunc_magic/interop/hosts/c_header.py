@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...model import TYPES, FunctionCode, LoopCode, ObjectCode, SignatureError, TargetError, core_size_text
+from ...model import TYPES, FunctionCode, LoopCode, ObjectCode, SignatureError, TargetError, write_core_size
 from ...runtime import Build
 from . import elf_names
 
@@ -56,9 +56,9 @@ def write_header(build: Build, path: str | pathlib.Path, *, prefix: str = "") ->
     header = pathlib.Path(path)
     _check(build.object_code, header.stem, prefix)
     object_code = build.object_code
-    ours = [symbol for symbol in elf_names.exported(object_code.code) if symbol.startswith("__ufm_")]
+    ours = [symbol for symbol in elf_names.list_exported(object_code.code) if symbol.startswith("__ufm_")]
     # Two libraries of one program would otherwise share the tables of the first.
-    code, tables = elf_names.renamed(object_code.code, ours, seed=header.stem + object_code.code_digest)
+    code, tables = elf_names.rename_symbols(object_code.code, ours, seed=header.stem + object_code.code_digest)
     text = _Header(object_code, tables, prefix).text(header.stem)
     library = header.with_name(f"lib{header.stem}.so")
     # Written under another name, then renamed: a running program has the old library mapped.
@@ -116,7 +116,7 @@ class _Header:
         types: list[str] = []
         for function in object_code.functions:
             if function.kind == "ufunc" and not function.records:
-                functions += _comment(function)
+                functions += _read_comment(function)
                 for loop in function.loops:
                     functions += self._loop(function, loop)
             elif function.declaration:
@@ -124,7 +124,7 @@ class _Header:
                 in_c = self._is_c(function)
                 if in_c and declarations not in types:
                     types.append(declarations)
-                functions += [*_comment(function), *self._plain(function, prototype, in_c=in_c)]
+                functions += [*_read_comment(function), *self._plain(function, prototype, in_c=in_c)]
         if not functions:
             raise SignatureError(f"{object_code.name} has no function that C can call.")
         guard = f"UFM_{name.upper()}_H"
@@ -167,17 +167,17 @@ class _Header:
 
     def _loop(self, function: FunctionCode, loop: LoopCode) -> Iterator[str]:
         """A loop as a function of one item, and for element-wise ones as a function of arrays."""
-        name = f"{self.prefix}{function.name}{_suffix(function, loop)}"
+        name = f"{self.prefix}{function.name}{_make_suffix(function, loop)}"
         nin, cores = function.nin, function.cores
-        names = _names([*function.parameters[:nin], *function.results], nin + function.nout)
+        names = _make_names([*function.parameters[:nin], *function.results], nin + function.nout)
         # In NumPy's order, that of their first appearance.
         dims = list(dict.fromkeys(word for core in cores for word in core))
         # A number among the inputs may be the size of an output.
         numbers = {word: names[k] for word, k in function.size_operands.items()}
         sizes = [word for word in dims if word.isidentifier() and word not in numbers]
         known = {word: word for word in sizes} | numbers
-        spelled = {word: core_size_text(word, known) for word in dims}
-        types = _c_types(loop)
+        spelled = {word: write_core_size(word, known) for word in dims}
+        types = _list_c_types(loop)
         returns = function.nout == 1 and not cores[-1]
         inputs = [f"const {t} *{n}" if c else f"{t} {n}" for t, n, c in zip(types, names, cores, strict=True)][:nin]
         outputs = [] if returns else [f"{t} *{n}" for t, n in zip(types[nin:], names[nin:], strict=True)]
@@ -228,30 +228,32 @@ class _Header:
         """A plain function, called through the library's table; only named where its type is not ``in_c``."""
         entry = f"{self.tables.get('__ufm_functions', '')}[{function.index}]"
         result, _, rest = prototype.partition("(*)")
-        kinds = _parameters(rest.strip().removeprefix("(").removesuffix(")"))
+        kinds = _split_parameters(rest.strip().removeprefix("(").removesuffix(")"))
         of_result = any(")" in kind.partition("(")[0] for kind in kinds)  # it returns a function, whose list follows
         if "..." in kinds or "(" in result or of_result or not in_c:
             yield f"/* {function.name}, {prototype.replace('*/', '* /')}, is {entry}. */"
             return
-        names = _names(function.parameters, len(kinds))
-        parameters = ", ".join(_declared(kind, name) for kind, name in zip(kinds, names, strict=True)) or "void"
+        names = _make_names(function.parameters, len(kinds))
+        parameters = (
+            ", ".join(_declare_parameter(kind, name) for kind, name in zip(kinds, names, strict=True)) or "void"
+        )
         yield f"static inline {result.strip()} {self.prefix}{function.name}({parameters})"
         yield "{"
         yield f"    {'' if result.strip() == 'void' else 'return '}(({prototype}){entry})({', '.join(names)});"
         yield "}"
 
 
-def _comment(function: FunctionCode) -> list[str]:
+def _read_comment(function: FunctionCode) -> list[str]:
     """The comment above the function in its cell."""
     comment = re.sub(r"(?<=/)(?=\*)|(?<=\*)(?=/)", " ", function.doc).strip()
     return ["", f"/* {comment} */"] if comment else [""]
 
 
-def _c_types(loop: LoopCode) -> list[str]:
+def _list_c_types(loop: LoopCode) -> list[str]:
     return [TYPES[number].c.replace("_Bool", "bool") for number in loop.types]
 
 
-def _suffix(function: FunctionCode, loop: LoopCode) -> str:
+def _make_suffix(function: FunctionCode, loop: LoopCode) -> str:
     """``_dd`` where a function has several loops: NumPy's letters of the inputs, of all operands where those repeat."""
     if len(function.loops) == 1:
         return ""
@@ -260,7 +262,7 @@ def _suffix(function: FunctionCode, loop: LoopCode) -> str:
     return "_" + "".join(TYPES[t].char.replace("?", "b1") for t in types)
 
 
-def _names(own: Sequence[str], count: int) -> list[str]:
+def _make_names(own: Sequence[str], count: int) -> list[str]:
     """Make C names: ``x_`` for ``x``, since no word of C or C++ ends so, and ``operand2`` for a nameless operand."""
     names: list[str] = []
     for n, word in zip(range(count), [*own, *[""] * count], strict=False):
@@ -269,7 +271,7 @@ def _names(own: Sequence[str], count: int) -> list[str]:
     return names
 
 
-def _parameters(text: str) -> list[str]:
+def _split_parameters(text: str) -> list[str]:
     """Split a parameter list into types, at the commas outside of brackets."""
     parts, depth = [""], 0
     for letter in text:
@@ -282,7 +284,7 @@ def _parameters(text: str) -> list[str]:
     return [] if kinds in ([""], ["void"]) else kinds
 
 
-def _declared(kind: str, name: str) -> str:
+def _declare_parameter(kind: str, name: str) -> str:
     """A parameter of that type: the name goes into the declarator, ``double (*operand1)[3]``."""
     if "(*" in kind:
         return kind.replace("(*", f"(*{name}", 1)

@@ -25,7 +25,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 _hash = GNUHashTable.gnu_hash
 
 
-def exported(code: bytes) -> tuple[str, ...]:
+def list_exported(code: bytes) -> tuple[str, ...]:
     """The names of what the library defines for others, in the order of its table.
 
     Raises
@@ -33,10 +33,10 @@ def exported(code: bytes) -> tuple[str, ...]:
     TargetError
         If it is no ELF library.
     """
-    return tuple(symbol.name for _, symbol in _defined(_sections(code, ".dynsym")[0]))
+    return tuple(symbol.name for _, symbol in _list_defined(_read_sections(code, ".dynsym")[0]))
 
 
-def renamed(code: bytes, names: Collection[str], *, seed: str) -> tuple[bytes, dict[str, str]]:
+def rename_symbols(code: bytes, names: Collection[str], *, seed: str) -> tuple[bytes, dict[str, str]]:
     """The library with other names for some of its symbols.
 
     Parameters
@@ -58,17 +58,17 @@ def renamed(code: bytes, names: Collection[str], *, seed: str) -> tuple[bytes, d
     TargetError
         If the bytes are no ELF library with a ``.gnu.hash``.
     """
-    symbols, strings, table = _sections(code, ".dynsym", ".dynstr", ".gnu.hash")
+    symbols, strings, table = _read_sections(code, ".dynsym", ".dynstr", ".gnu.hash")
     order, bits = "<" if symbols.elffile.little_endian else ">", symbols.elffile.elfclass
     number, word = struct.Struct(f"{order}I"), struct.Struct(f"{order}{'Q' if bits == 64 else 'I'}")
     parameters = table.params
     bloom = table["sh_offset"] + 4 * number.size
     chains = bloom + parameters["bloom_size"] * word.size + parameters["nbuckets"] * number.size
     library, new_names = bytearray(code), {}
-    for n, symbol in _defined(symbols):
+    for n, symbol in _list_defined(symbols):
         if symbol.name not in names:
             continue
-        new = new_names[symbol.name] = _new_name(symbol.name, seed, parameters["nbuckets"])
+        new = new_names[symbol.name] = _make_new_name(symbol.name, seed, parameters["nbuckets"])
         start = strings["sh_offset"] + symbol["st_name"]
         library[start : start + len(new)] = new.encode()
         value, chain = _hash(new), chains + number.size * (n - parameters["symoffset"])
@@ -80,7 +80,7 @@ def renamed(code: bytes, names: Collection[str], *, seed: str) -> tuple[bytes, d
     return bytes(library), new_names
 
 
-def _sections(code: bytes, *names: str) -> list[Any]:
+def _read_sections(code: bytes, *names: str) -> list[Any]:
     try:
         elf = ELFFile(io.BytesIO(code))
     except ELFError as fault:
@@ -94,13 +94,13 @@ def _sections(code: bytes, *names: str) -> list[Any]:
     return list(sections.values())
 
 
-def _defined(symbols: Any) -> list[tuple[int, Any]]:
+def _list_defined(symbols: Any) -> list[tuple[int, Any]]:
     """Place and symbol of what others can link with; a linker's own names, such as etext, are local."""
     named = [(n, s) for n, s in enumerate(symbols.iter_symbols()) if s["st_shndx"] != "SHN_UNDEF" and s.name]
     return [(n, s) for n, s in named if s["st_info"]["bind"] != "STB_LOCAL"]
 
 
-def _new_name(name: str, seed: str, buckets: int) -> str:
+def _make_new_name(name: str, seed: str, buckets: int) -> str:
     """A name of the same length and bucket: ``ufm`` and letters of a digest: 36 bits in __ufm_host, the shortest."""
     for count in itertools.count():
         digest = hashlib.sha256(f"{seed}\0{name}\0{count}".encode()).digest()

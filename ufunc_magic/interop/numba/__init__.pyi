@@ -1,3 +1,3 @@
-from .from_numba import link_ufunc as link_ufunc, object_code as object_code
+from .from_numba import compile_object_code as compile_object_code, link_ufunc as link_ufunc
 from .numba_extension import install as install
-from .ufunc_typing import restored_link as restored_link
+from .ufunc_typing import restore_link as restore_link

@@ -16,14 +16,14 @@ from numba.np import npyimpl
 from ...model import ToolchainError
 
 __all__ = [
-    "array_inputs",
-    "broadcast_output",
     "cast",
     "check_calls",
-    "dispatcher_of",
+    "find_array_inputs",
+    "find_dispatcher",
     "is_array_operand",
-    "linkable_module",
-    "operand",
+    "make_broadcast_output",
+    "make_linkable_module",
+    "make_operand",
 ]
 
 # ------------------------------------------------------------------------ our ufuncs in compiled code
@@ -36,13 +36,13 @@ def check_calls() -> None:
     getattr(Numpy_rules_ufunc, "_handle_inputs")  # noqa: B009
 
 
-def array_inputs(rules: Any, ufunc: Any, arguments: Sequence[Any]) -> tuple[Sequence[Any], int, str]:
+def find_array_inputs(rules: Any, ufunc: Any, arguments: Sequence[Any]) -> tuple[Sequence[Any], int, str]:
     """The outputs among the arguments; dimensions and layout of those that are to be made."""
     _, outputs, ndim, layout = rules._handle_inputs(ufunc, arguments, {})
     return outputs, ndim, layout
 
 
-def operand(context: Any, builder: Any, value: Any, kind: Any) -> Any:
+def make_operand(context: Any, builder: Any, value: Any, kind: Any) -> Any:
     """A number or an array, with what loops over it need."""
     return npyimpl._prepare_argument(context, builder, value, kind)
 
@@ -51,7 +51,7 @@ def is_array_operand(value: Any) -> bool:
     return isinstance(value, npyimpl._ArrayHelper)
 
 
-def broadcast_output(context: Any, builder: Any, kind: Any, kinds: Sequence[Any], operands: Sequence[Any]) -> Any:
+def make_broadcast_output(context: Any, builder: Any, kind: Any, kinds: Sequence[Any], operands: Sequence[Any]) -> Any:
     """A new array of the shape that the operands have together."""
     return npyimpl._build_array(context, builder, kind, kinds, operands)
 
@@ -64,17 +64,17 @@ def cast(context: Any, builder: Any, value: Any, kind: Any, to: Any) -> Any:
 # ------------------------------------------------------------------------------ Numba's functions as ours
 
 
-def dispatcher_of(universal: Any) -> Any:
+def find_dispatcher(universal: Any) -> Any:
     """Return the dispatcher of a ufunc of ``@vectorize``."""
-    return _attribute(universal, "_dispatcher")
+    return _find_attribute(universal, "_dispatcher")
 
 
-def linkable_module(library: Any) -> Any:
+def make_linkable_module(library: Any) -> Any:
     """A function's LLVM module with all that it calls; ``get_llvm_str()`` is empty for what came from Numba's cache."""
-    return _attribute(library, "_get_module_for_linking")()
+    return _find_attribute(library, "_get_module_for_linking")()
 
 
-def _attribute(owner: Any, name: str) -> Any:
+def _find_attribute(owner: Any, name: str) -> Any:
     try:
         return getattr(owner, name)
     except AttributeError:

@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 
 from ... import cells, codegen, compilers, runtime, store
-from ...model import TYPES, ObjectCode, required_glibc, with_contract
+from ...model import TYPES, ObjectCode, add_contract, find_required_glibc
 from . import numba_kernels
 from .numba_functions import NumbaFunction, Overload, read
 
 
-def object_code(func: Any, *, signatures: Sequence[str] | None = None, folder: Path, name: str = "") -> ObjectCode:
+def compile_object_code(
+    func: Any, *, signatures: Sequence[str] | None = None, folder: Path, name: str = ""
+) -> ObjectCode:
     """The object code of an ``@njit`` or ``@vectorize`` function.
 
     Parameters
@@ -50,14 +52,14 @@ def object_code(func: Any, *, signatures: Sequence[str] | None = None, folder: P
     tool = compilers.find()
     compiler = compilers.describe(tool)
     kernels = numba_kernels.emit(function, libmvec=compiler.libmvec)
-    code = _linked(function, kernels, tool, folder=folder)
-    return with_contract(
+    code = _link_kernels(function, kernels, tool, folder=folder)
+    return add_contract(
         ObjectCode(
             code=code,
-            target=replace(runtime.here(), libc=required_glibc(code)),
+            target=replace(runtime.describe_target(), libc=find_required_glibc(code)),
             functions=(function.code,),
             language="numba",
-            toolchain=f"{numba_kernels.versions()}, {compiler.version}",
+            toolchain=f"{numba_kernels.describe_versions()}, {compiler.version}",
             source=function.code.source,
             name=function.code.name,
         )
@@ -66,42 +68,44 @@ def object_code(func: Any, *, signatures: Sequence[str] | None = None, folder: P
 
 def link_ufunc(function: Any) -> np.ufunc:
     """The ufunc of `ufunc_magic.from_numba`; the same object if this process has it already."""
-    cache = store.default()
+    cache = store.open_default()
     with cache.scratch() as folder:
-        compiled = object_code(function, folder=folder)
+        compiled = compile_object_code(function, folder=folder)
         with runtime.lock_code(compiled):
-            result = runtime.loaded(compiled)
+            result = runtime.find_loaded(compiled)
             if result is None:
-                entry = cache.publish(store.key(["numba", compiled.digest]), record=compiled.header, code=compiled.code)
+                entry = cache.publish(
+                    store.make_key(["numba", compiled.digest]), record=compiled.header, code=compiled.code
+                )
                 result = runtime.load(compiled, entry.library)
     ufuncs: list[np.ufunc] = [f for f in result.values() if isinstance(f, np.ufunc)]
     return ufuncs[0]
 
 
-def _linked(
+def _link_kernels(
     function: NumbaFunction, kernels: numba_kernels.Kernels, tool: compilers.Toolchain, *, folder: Path
 ) -> bytes:
     """A shared library of the kernels, the driver and the unit between them."""
     assembly = store.Cache.write_scratch(folder / "kernels.s", kernels.assembly)
     library = folder / "kernels.so"
-    flags, link = compilers.base_flags(tool), compilers.base_link(tool)
+    flags, link = compilers.list_base_flags(tool), compilers.list_base_link_options(tool)
     if sys.platform.startswith("linux"):
         # No symbol table, no padding (base_link says so to gcc; zig's linker does not know it), and libmvec where
         # the compiler does not link it with libm.
         padding = ("-Wl,-z,noseparate-code",) if tool.kind == "clang" else ()
-        libmvec = compilers.libmvec_path() if kernels.simd and tool.kind != "gcc" else ""
+        libmvec = compilers.find_libmvec() if kernels.simd and tool.kind != "gcc" else ""
         link = ("-Wl,-s", *padding, *([libmvec] if libmvec else []), *link)
     compilers.compile_shared(
         tool,
-        _unit(function, kernels),
+        _write_unit(function, kernels),
         compilers.UnitOrigin(function.code.name, function.code.source),
         output=library,
         flags=flags,
         link=link,
         extra_sources=[
             assembly,
-            cells.driver(tool, parallel=False, folder=folder),
-            *cells.vector_math(tool, sorted(kernels.simd), folder=folder),
+            cells.compile_driver(tool, parallel=False, folder=folder),
+            *cells.compile_vector_math(tool, sorted(kernels.simd), folder=folder),
         ],
     )
     return library.read_bytes()
@@ -110,7 +114,7 @@ def _linked(
 # ---------------------------------------------------------------------------------------- the unit in C
 
 
-def _unit(function: NumbaFunction, kernels: numba_kernels.Kernels) -> str:
+def _write_unit(function: NumbaFunction, kernels: numba_kernels.Kernels) -> str:
     """The translation unit that is linked with the kernels and the driver."""
     needs = sorted(name for name in kernels.undefined if name.startswith(("NRT_", "Py", "numba_")))
     parts = [f"#define __UFM_WANT_{name} 1" for name in needs]
@@ -122,13 +126,13 @@ def _unit(function: NumbaFunction, kernels: numba_kernels.Kernels) -> str:
         codegen.template("numba.c"),
         f"static const __ufm_byte __ufm_types[] = {{{', '.join(numbers)}}};",
     ]
-    parts += [_loop(k, function, overload, kernels) for k, overload in enumerate(function.overloads)]
+    parts += [_describe_loop(k, function, overload, kernels) for k, overload in enumerate(function.overloads)]
     loops = ", ".join(f"__ufm_loop_{k}" for k in range(len(function.overloads)))
     kind = "void (*const __ufm_loops[])(__ufm_char **, const __ufm_intp *, const __ufm_intp *, void *)"
     return "\n".join([*parts, f"extern __UFM_EXPORT {kind};\n{kind} = {{{loops}}};\n"])
 
 
-def _loop(k: int, function: NumbaFunction, overload: Overload, kernels: numba_kernels.Kernels) -> str:
+def _describe_loop(k: int, function: NumbaFunction, overload: Overload, kernels: numba_kernels.Kernels) -> str:
     sizes = [np.dtype(TYPES[t].char).itemsize for t in overload.types]
     nin, count = len(overload.inputs), len(sizes)
     versions = range(len(kernels.levels or ("",)))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime import DefFunction, origin_of
+from ...runtime import DefFunction, find_origin
 
 
 @cache
@@ -40,11 +40,11 @@ def _install() -> None:
     def numba_type(ufunc: np.ufunc) -> Any:
         link = ufunc_typing.link_of(ufunc)
         anything = (types.VarArg(types.Any),)
-        cpu_target.target_context.insert_func_defn([(ufunc_calls.lowering(link), link.prefix, anything)])
+        cpu_target.target_context.insert_func_defn([(ufunc_calls.make_lowering(link), link.prefix, anything)])
         return ufunc_typing.UfuncType(link)
 
     def typeof_ufunc(value: np.ufunc, context: Any) -> Any:
-        return of_others(value, context) if origin_of(value) is None else numba_type(value)
+        return of_others(value, context) if find_origin(value) is None else numba_type(value)
 
     def typeof_def(value: DefFunction, context: Any) -> Any:
         return numba_type(value.ufunc)

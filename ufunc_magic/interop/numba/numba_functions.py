@@ -14,7 +14,7 @@ from numba.core.registry import CPUDispatcher
 from numba.np.numpy_support import as_dtype, from_dtype
 from numba.np.ufunc.dufunc import DUFunc
 
-from ...model import MAX_OPERANDS, TYPES, FunctionCode, LoopCode, SignatureError, loop_order
+from ...model import MAX_OPERANDS, TYPES, FunctionCode, LoopCode, SignatureError, rank_loop
 from . import _private
 
 
@@ -64,13 +64,13 @@ def read(func: Any, *, signatures: Sequence[str] | None = None, name: str = "") 
     SignatureError
         If it is none of Numba's functions of numbers, or has no such signature.
     """
-    dispatcher, identity = _dispatcher(func)
+    dispatcher, identity = _find_dispatcher_of(func)
     function = dispatcher.py_func
     name = name or function.__name__
     overloads: list[Overload] = []
     refusals: list[str] = []
     for result in _compile_results(func, dispatcher, signatures, name):
-        overload = _overload(result)
+        overload = _read_overload(result)
         if isinstance(overload, str):
             refusals.append(overload)
         else:
@@ -93,7 +93,7 @@ def read(func: Any, *, signatures: Sequence[str] | None = None, name: str = "") 
         source = ""
     nin, nout = len(overloads[0].inputs), len(overloads[0].outputs)
     names = [n for n, p in inspect.signature(function).parameters.items() if p.kind != p.VAR_POSITIONAL]
-    by_inputs = {o.types[:nin]: o for o in sorted(overloads, key=lambda o: loop_order(o.types))}
+    by_inputs = {o.types[:nin]: o for o in sorted(overloads, key=lambda o: rank_loop(o.types))}
     code = FunctionCode(
         name=name,
         kind="ufunc",
@@ -110,12 +110,12 @@ def read(func: Any, *, signatures: Sequence[str] | None = None, name: str = "") 
     return NumbaFunction(code, tuple(by_inputs.values()), bool(dispatcher.targetoptions.get("fastmath")))
 
 
-def _dispatcher(func: Any) -> tuple[Any, int | str | None]:
+def _find_dispatcher_of(func: Any) -> tuple[Any, int | str | None]:
     """Return Numba's dispatcher of ``func``, and the identity from its ``@vectorize``."""
     if isinstance(func, DUFunc):
         identity = func.identity
         identity = identity if identity is not None or not func.reorderable else "reorderable"
-        return _private.dispatcher_of(func), identity
+        return _private.find_dispatcher(func), identity
     if isinstance(func, CPUDispatcher):
         return func, None
     raise SignatureError(
@@ -130,7 +130,7 @@ def _compile_results(func: Any, dispatcher: Any, signatures: Sequence[str] | Non
     if signatures is None:
         return list(results.values())
     for signature in signatures:
-        arguments, returned = _numba_signature(signature)
+        arguments, returned = _read_numba_signature(signature)
         # Numba's own keys of @vectorize functions are whole signatures.
         if arguments not in (tuple(r.signature.args) for r in results.values()):
             compile_: Callable[[Any], object] = func.add if func is not dispatcher else dispatcher.compile
@@ -143,10 +143,10 @@ def _compile_results(func: Any, dispatcher: Any, signatures: Sequence[str] | Non
                     remedy=f"Add the signature to the decorator; it is compiled for {known or 'nothing'}.",
                 ) from fault
     by_arguments = {tuple(r.signature.args): r for r in results.values()}
-    return [by_arguments[_numba_signature(signature)[0]] for signature in signatures]
+    return [by_arguments[_read_numba_signature(signature)[0]] for signature in signatures]
 
 
-def _numba_signature(signature: str) -> tuple[tuple[Any, ...], Any]:
+def _read_numba_signature(signature: str) -> tuple[tuple[Any, ...], Any]:
     try:
         if "->" not in signature:
             arguments, returned = sigutils.normalize_signature(signature)
@@ -159,7 +159,7 @@ def _numba_signature(signature: str) -> tuple[tuple[Any, ...], Any]:
         ) from fault
 
 
-def _overload(result: Any) -> Overload | str:
+def _read_overload(result: Any) -> Overload | str:
     """The overload, or why it is no loop."""
     signature = result.signature
     if result.objectmode:

@@ -26,7 +26,7 @@ from numba.core import cgutils, serialize, types
 from numba.core.compiler_lock import global_compiler_lock
 
 from ... import codegen
-from ...ir import argument_count, is_float_function, math_function
+from ...ir import count_arguments, find_math_function, is_float_function
 from ...model import SignatureError, ToolchainError
 from . import _private
 from .numba_functions import NumbaFunction, Overload
@@ -60,7 +60,7 @@ class Kernels:
     undefined: frozenset[str]
 
 
-def versions() -> str:
+def describe_versions() -> str:
     """The libraries at work."""
     return f"numba {numba.__version__}, llvmlite {llvmlite.__version__}"
 
@@ -80,22 +80,22 @@ def emit(function: NumbaFunction, *, libmvec: Set[str] = frozenset()) -> Kernels
         If it cannot run without Numba.
     """
     with global_compiler_lock:
-        machine = _machine()
+        machine = _make_machine()
         levels = LEVELS if machine.triple.startswith("x86_64") else ()
-        libraries = [_with_texts(str(_private.linkable_module(o.result.library))) for o in function.overloads]
-        simd = _libm_calls("".join(libraries)) & libmvec if levels else frozenset()
+        libraries = [_replace_pickles(str(_private.make_linkable_module(o.result.library))) for o in function.overloads]
+        simd = _find_libm_calls("".join(libraries)) & libmvec if levels else frozenset()
         loops = [
-            _kernels(o, k, levels, allocates="@NRT_Allocate" in library, even=bool(simd))
+            _write_kernels(o, k, levels, allocates="@NRT_Allocate" in library, even=bool(simd))
             for k, (o, library) in enumerate(zip(function.overloads, libraries, strict=True))
         ]
         of_levels = {f"__ufm_compiled_{k}_{n}": level for k in range(len(loops)) for n, level in enumerate(levels)}
-        whole = _optimized(_marked(_linked(loops, libraries), of_levels, simd, levels), machine)
-        undefined = _checked(whole, function.code.name)
-        raises = tuple(_fails(whole.get_function(f"__ufm_one_{k}")) for k in range(len(loops)))
+        whole = _optimize(_mark_calls(_link_overloads(loops, libraries), of_levels, simd, levels), machine)
+        undefined = _check_symbols(whole, function.code.name)
+        raises = tuple(_may_fail(whole.get_function(f"__ufm_one_{k}")) for k in range(len(loops)))
         return Kernels(machine.emit_assembly(whole), levels, raises, simd, undefined)
 
 
-def _machine() -> Any:
+def _make_machine() -> Any:
     """A target machine for every CPU of this architecture."""
     if llvm.llvm_version_info[0] < 17:  # it writes pointers with the types that they point at
         release = ".".join(map(str, llvm.llvm_version_info))
@@ -108,7 +108,7 @@ def _machine() -> Any:
     return llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, opt=3, reloc="pic", codemodel="default")
 
 
-def _linked(loops: Sequence[str], libraries: Sequence[str]) -> Any:
+def _link_overloads(loops: Sequence[str], libraries: Sequence[str]) -> Any:
     """One module of each overload's code and the loops around it, which alone are seen from outside."""
     whole = llvm.parse_assembly(loops[0])
     for text in (*loops[1:], *libraries):
@@ -128,16 +128,16 @@ def _linked(loops: Sequence[str], libraries: Sequence[str]) -> Any:
     return whole
 
 
-def _marked(module: Any, kernels: Mapping[str, str], simd: Set[str], levels: Sequence[str]) -> Any:
+def _mark_calls(module: Any, kernels: Mapping[str, str], simd: Set[str], levels: Sequence[str]) -> Any:
     """The module with everything inlined into the kernels, and calls of libm there marked as pure."""
-    builder = llvm.create_pass_builder(_machine(), llvm.create_pipeline_tuning_options(speed_level=1))
+    builder = llvm.create_pass_builder(_make_machine(), llvm.create_pipeline_tuning_options(speed_level=1))
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
     passes.run(module, builder)
-    return llvm.parse_assembly(_marked_calls(str(module), simd, kernels) + _variant_declarations(simd, levels))
+    return llvm.parse_assembly(_mark_libm_calls(str(module), simd, kernels) + _declare_variants(simd, levels))
 
 
-def _optimized(module: Any, machine: Any) -> Any:
+def _optimize(module: Any, machine: Any) -> Any:
     tuning = llvm.create_pipeline_tuning_options(speed_level=3)
     tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_interleaving = True
     builder = llvm.create_pass_builder(machine, tuning)
@@ -146,13 +146,13 @@ def _optimized(module: Any, machine: Any) -> Any:
     return module
 
 
-def _fails(function: Any) -> bool:
+def _may_fail(function: Any) -> bool:
     """Whether it may give back anything but 0."""
     last = [list(block.instructions)[-1] for block in function.blocks]
     return any(i.opcode == "ret" and str(i).split(",")[0].strip() != "ret i32 0" for i in last)
 
 
-#: A pointer that is a number.  Small ones are marks, such as that of an environment (`_with_texts`).
+#: A pointer that is a number.  Small ones are marks, such as that of an environment (`_replace_pickles`).
 _ADDRESS = re.compile(r"inttoptr \(i64 -?\d{4,} to")
 #: Prefix of Numba's symbols -> their purpose.
 _RUNTIME = {
@@ -165,7 +165,7 @@ _RUNTIME = {
 }
 
 
-def _checked(module: Any, name: str) -> frozenset[str]:
+def _check_symbols(module: Any, name: str) -> frozenset[str]:
     """The symbols that ``module`` takes from elsewhere, if none of them is of Numba's."""
     symbols = (*module.functions, *module.global_variables)
     undefined = frozenset(s.name for s in symbols if s.is_declaration and not s.name.startswith("llvm."))
@@ -196,7 +196,7 @@ def _checked(module: Any, name: str) -> frozenset[str]:
 _FLAG, _BYTE = ir.IntType(32), ir.IntType(8).as_pointer()
 
 
-def _kernels(overload: Overload, k: int, levels: Sequence[str], *, allocates: bool, even: bool) -> str:
+def _write_kernels(overload: Overload, k: int, levels: Sequence[str], *, allocates: bool, even: bool) -> str:
     """The kernels and the function of one element: ``__ufm_compiled_<k>_<level>`` and ``__ufm_one_<k>``.
 
     Parameters
@@ -211,10 +211,10 @@ def _kernels(overload: Overload, k: int, levels: Sequence[str], *, allocates: bo
     """
     context = overload.result.target_context
     module = context.create_module(f"ufunc_magic {k}")
-    body = _body(overload, k, module, allocates=allocates)
+    body = _write_body(overload, k, module, allocates=allocates)
     for n, _ in enumerate(levels or ("",)):
-        _kernel(overload, f"__ufm_compiled_{k}_{n}", body, module)
-    _one(overload, f"__ufm_one_{k}", module)
+        _write_kernel(overload, f"__ufm_compiled_{k}_{n}", body, module)
+    _write_one(overload, f"__ufm_one_{k}", module)
     text = str(module)
     if even:  # the loop of the body, the last to go back to its condition, is not interleaved
         before, back, after = text.rpartition('br label %"for.cond"')
@@ -228,7 +228,7 @@ def _kernels(overload: Overload, k: int, levels: Sequence[str], *, allocates: bo
     return text
 
 
-def _operands(overload: Overload) -> list[Any]:
+def _list_operand_types(overload: Overload) -> list[Any]:
     """Pointer types of the operands."""
     context = overload.result.target_context
     return [context.get_data_type(t).as_pointer() for t in (*overload.inputs, *overload.outputs)]
@@ -255,10 +255,10 @@ def _store(overload: Overload, builder: Any, values: Sequence[Any], pointers: Se
         context.pack_value(builder, kind, value, pointer)
 
 
-def _body(overload: Overload, k: int, module: Any, *, allocates: bool) -> Any:
+def _write_body(overload: Overload, k: int, module: Any, *, allocates: bool) -> Any:
     """``int (intptr count, T *operand...)``: the loop, over operands that do not overlap."""
     count_type = overload.result.target_context.get_value_type(types.intp)
-    body = ir.Function(module, ir.FunctionType(_FLAG, [count_type, *_operands(overload)]), f"__ufm_body_{k}")
+    body = ir.Function(module, ir.FunctionType(_FLAG, [count_type, *_list_operand_types(overload)]), f"__ufm_body_{k}")
     body.linkage = "internal"
     body.attributes.add("alwaysinline")
     for pointer in body.args[1:]:
@@ -281,18 +281,18 @@ def _body(overload: Overload, k: int, module: Any, *, allocates: bool) -> Any:
     return body
 
 
-def _kernel(overload: Overload, name: str, body: Any, module: Any) -> None:
+def _write_kernel(overload: Overload, name: str, body: Any, module: Any) -> None:
     """``int name(intptr count, char **operands)`` around the body."""
     function = ir.Function(module, ir.FunctionType(_FLAG, [body.args[0].type, _BYTE.as_pointer()]), name)
     builder = ir.IRBuilder(function.append_basic_block())
-    builder.ret(builder.call(body, [function.args[0], *_pointers(overload, builder, function.args[1])]))
+    builder.ret(builder.call(body, [function.args[0], *_load_pointers(overload, builder, function.args[1])]))
 
 
-def _one(overload: Overload, name: str, module: Any) -> None:
+def _write_one(overload: Overload, name: str, module: Any) -> None:
     """``int name(char **operands, void **said)``: one element, and the exception's description where it raised."""
     function = ir.Function(module, ir.FunctionType(_FLAG, [_BYTE.as_pointer(), _BYTE.as_pointer()]), name)
     builder = ir.IRBuilder(function.append_basic_block())
-    pointers = _pointers(overload, builder, function.args[0])
+    pointers = _load_pointers(overload, builder, function.args[0])
     status, values = _call(overload, module, builder, pointers)
     with builder.if_then(status.is_error, likely=False):
         builder.store(builder.bitcast(status.excinfoptr, _BYTE), function.args[1])
@@ -301,10 +301,10 @@ def _one(overload: Overload, name: str, module: Any) -> None:
     builder.ret(_FLAG(0))
 
 
-def _pointers(overload: Overload, builder: Any, table: Any) -> list[Any]:
+def _load_pointers(overload: Overload, builder: Any, table: Any) -> list[Any]:
     """The operands' pointers out of a ``char **``, typed."""
     places = [builder.load(builder.gep(table, [_FLAG(n)])) for n in range(len(overload.types))]
-    return [builder.bitcast(place, kind) for place, kind in zip(places, _operands(overload), strict=True)]
+    return [builder.bitcast(place, kind) for place, kind in zip(places, _list_operand_types(overload), strict=True)]
 
 
 # ------------------------------------------------------------------------------------------------------- calls of libm
@@ -322,25 +322,25 @@ _CALL = re.compile(
 _DEFINE = re.compile(r'^define [^\n]*@"?(?P<name>\w+)"?\([^\n]*\{\n(?:.*\n)*?\}\n', re.M)
 
 
-def _libm_calls(assembly: str) -> frozenset[str]:
+def _find_libm_calls(assembly: str) -> frozenset[str]:
     """libm's names of what ``assembly`` calls."""
-    return frozenset(_libm_name(call["callee"], call["type"]) for call in _CALL.finditer(assembly))
+    return frozenset(_find_libm_name(call["callee"], call["type"]) for call in _CALL.finditer(assembly))
 
 
-def _variants(function: str, level: str) -> Iterator[tuple[str, int]]:
+def _yield_variants(function: str, level: str) -> Iterator[tuple[str, int]]:
     """Names of its vector variants for a CPU level, and their elements: https://sourceware.org/glibc/wiki/libmvec."""
-    kind, arguments = _kind(function)
+    kind, arguments = _read_kind(function)
     for letter, size in _ABI.get(level, ()):
         count = size // (8 if kind == "double" else 4)
         yield f"_ZGV{letter}N{count}{'v' * arguments}_{function}", count
 
 
-def _variant_declarations(functions: Set[str], levels: Sequence[str]) -> str:
+def _declare_variants(functions: Set[str], levels: Sequence[str]) -> str:
     """The vector variants, kept until the vectorizer runs."""
     names, lines = [], []
     for function in sorted(functions):
-        kind, arguments = _kind(function)
-        for name, count in _variants(function, levels[-1]):
+        kind, arguments = _read_kind(function)
+        for name, count in _yield_variants(function, levels[-1]):
             vector = f"<{count} x {kind}>"
             lines.append(f"declare {vector} @{name}({', '.join([vector] * arguments)})")
             names.append(f"ptr @{name}")
@@ -350,7 +350,7 @@ def _variant_declarations(functions: Set[str], levels: Sequence[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _marked_calls(assembly: str, functions: Set[str], kernels: Mapping[str, str]) -> str:
+def _mark_libm_calls(assembly: str, functions: Set[str], kernels: Mapping[str, str]) -> str:
     """``assembly`` with the calls of libm marked.
 
     Parameters
@@ -362,13 +362,13 @@ def _marked_calls(assembly: str, functions: Set[str], kernels: Mapping[str, str]
     """
 
     def mark(call: re.Match[str], level: str) -> str:
-        callee, function = call["callee"], _libm_name(call["callee"], call["type"])
-        variants = list(_variants(function, level)) if function in functions else []
+        callee, function = call["callee"], _find_libm_name(call["callee"], call["type"])
+        variants = list(_yield_variants(function, level)) if function in functions else []
         if not variants and not _is_instruction(function):
             return call[0]
         attributes = "nounwind willreturn memory(none)"
         if variants:
-            kinds = "v" * _kind(function)[1]
+            kinds = "v" * _read_kind(function)[1]
             names = ",".join(f"_ZGV_LLVM_N{count}{kinds}_{callee}({name})" for name, count in variants)
             attributes += f' "vector-function-abi-variant"="{names}"'
         return f"call {call['flags']}{call['type']} @{callee}{call['arguments']} {attributes}{call['rest']}"
@@ -380,7 +380,7 @@ def _marked_calls(assembly: str, functions: Set[str], kernels: Mapping[str, str]
     return _DEFINE.sub(mark_all, assembly)
 
 
-def _libm_name(callee: str, kind: str) -> str:
+def _find_libm_name(callee: str, kind: str) -> str:
     """libm's name of what is called: ``llvm.exp.f32`` is ``expf``."""
     if not callee.startswith("llvm."):
         return callee
@@ -388,15 +388,15 @@ def _libm_name(callee: str, kind: str) -> str:
     return f"{base}f" if kind == "float" else base
 
 
-def _kind(function: str) -> tuple[str, int]:
+def _read_kind(function: str) -> tuple[str, int]:
     """The type it works on, and how many arguments it has."""
-    return "float" if is_float_function(function) else "double", argument_count(function)
+    return "float" if is_float_function(function) else "double", count_arguments(function)
 
 
 def _is_instruction(function: str) -> bool:
     """Whether LLVM knows calls of this function, which has no vector variants, as an operation once they are known to
     be pure."""
-    entry = math_function(function)
+    entry = find_math_function(function)
     return entry is not None and entry[0].cost == 0 and entry[0].header == "math.h"
 
 
@@ -410,7 +410,7 @@ _PICKLE = re.compile(r'^(@\S*const\.pickledata\.(?!\S*sha1)\S+ = .*?constant )\[
 _ENVIRONMENT = re.compile(r"^(@_ZN08NumbaEnv\S+ = )(?:[a-z_]+ )*global ptr null(, align \d+)?", re.M)
 
 
-def _with_texts(assembly: str) -> str:
+def _replace_pickles(assembly: str) -> str:
     """LLVM assembly with its pickled exceptions as NUL-terminated JSON.
 
     An "environment" holds the constants of functions that box Python objects.  Ours box numbers, which only
@@ -434,13 +434,13 @@ def _as_json(constant: re.Match[str]) -> str:
     kind, arguments = exception[0], exception[1] or ()
     bases = [[base.__module__, base.__qualname__] for base in kind.__mro__ if issubclass(base, BaseException)]
     places = iter(range(len(arguments)))
-    record = {"class": bases, "arguments": [_json_value(a, places) for a in arguments]}
+    record = {"class": bases, "arguments": [_make_json_value(a, places) for a in arguments]}
     text = json.dumps(record).encode("ascii") + b"\0"
     escaped = "".join(chr(c) if 32 <= c < 127 and c not in b'"\\' else f"\\{c:02X}" for c in text)
     return f'{constant[1]}[{len(text)} x i8] c"{escaped}"'
 
 
-def _json_value(value: Any, places: Iterator[int]) -> Any:
+def _make_json_value(value: Any, places: Iterator[int]) -> Any:
     match value:
         case None | bool() | int() | float() | str():
             return value
@@ -449,9 +449,9 @@ def _json_value(value: Any, places: Iterator[int]) -> Any:
         case bytes():
             return {"bytes": value.decode("latin-1")}
         case tuple():
-            return {"tuple": [_json_value(v, places) for v in value]}
+            return {"tuple": [_make_json_value(v, places) for v in value]}
         case ir.Value():
             return {"given": next(places)}
         case _:
             item = getattr(value, "item", None)  # NumPy's scalars
-            return _json_value(item(), places) if item else repr(value)
+            return _make_json_value(item(), places) if item else repr(value)

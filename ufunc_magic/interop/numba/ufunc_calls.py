@@ -11,23 +11,23 @@ from numba.core import cgutils, types
 from numba.core.imputils import impl_ret_new_ref
 
 from . import _private
-from .ufunc_typing import Link, chosen_loop, loop_types
+from .ufunc_typing import Link, choose_loop, list_loop_types
 
 _INTP = ir.IntType(64)
 _BYTES = ir.IntType(8).as_pointer()
 
 
-def lowering(link: Link) -> Callable[..., Any]:
+def make_lowering(link: Link) -> Callable[..., Any]:
     """Return the function that writes a call of the ufunc, in the form of Numba's registries."""
 
     def lowered(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
-        place = chosen_loop(link, sig.args)
+        place = choose_loop(link, sig.args)
         assert place is not None  # typing has been here
         if context.environment is not None and not any(c is link for c in context.environment.consts):
             context.environment.consts.append(link)
         call = _Call(link, place, context, builder)
         if any(isinstance(a, types.ArrayCompatible) for a in sig.args):
-            return _on_arrays(call, sig, args)
+            return _call_on_arrays(call, sig, args)
         kinds = call.types[: call.nin]
         results = call.one([context.cast(builder, v, a, b) for v, a, b in zip(args, sig.args, kinds, strict=True)])
         return results[0] if len(results) == 1 else context.make_tuple(builder, sig.return_type, results)
@@ -46,7 +46,7 @@ class _Call:
 
     @property
     def types(self) -> tuple[Any, ...]:
-        return loop_types(self.link.code.loops[self.place])
+        return list_loop_types(self.link.code.loops[self.place])
 
     @property
     def nin(self) -> int:
@@ -89,7 +89,7 @@ class _Call:
     def loop(self, operands: Sequence[Any], count: Any, steps: Sequence[Any]) -> None:
         """Call ``void loop(char **operands, const intp *count, const intp *steps, void *data)``."""
         builder = self.builder
-        pointers = _array(builder, _BYTES, [builder.bitcast(operand, _BYTES) for operand in operands])
+        pointers = _store_on_stack(builder, _BYTES, [builder.bitcast(operand, _BYTES) for operand in operands])
         shape = ir.FunctionType(ir.VoidType(), [_BYTES.as_pointer(), _INTP.as_pointer(), _INTP.as_pointer(), _BYTES])
         function = cgutils.get_or_insert_function(builder.module, shape, self.link.symbol("loop", self.place))
         name = self.link.symbol("data", self.place)
@@ -97,7 +97,9 @@ class _Call:
         if name:
             known = builder.module.globals.get(name) or ir.GlobalVariable(builder.module, ir.IntType(8), name)
             data = builder.bitcast(known, _BYTES)
-        builder.call(function, [pointers, _array(builder, _INTP, [count]), _array(builder, _INTP, steps), data])
+        builder.call(
+            function, [pointers, _store_on_stack(builder, _INTP, [count]), _store_on_stack(builder, _INTP, steps), data]
+        )
 
     def pass_exception_on(self) -> None:
         """End the compiled function where an exception is set."""
@@ -115,7 +117,7 @@ def _extend(kind: Any, value: Any) -> None:
         value.add_attribute("signext" if getattr(kind, "signed", False) else "zeroext")
 
 
-def _array(builder: Any, kind: Any, values: Sequence[Any]) -> Any:
+def _store_on_stack(builder: Any, kind: Any, values: Sequence[Any]) -> Any:
     """A pointer to ``values`` on the stack."""
     room = cgutils.alloca_once(builder, kind, size=len(values))
     for n, value in enumerate(values):
@@ -123,19 +125,19 @@ def _array(builder: Any, kind: Any, values: Sequence[Any]) -> Any:
     return room
 
 
-def _on_arrays(call: _Call, sig: Any, args: Sequence[Any]) -> Any:
+def _call_on_arrays(call: _Call, sig: Any, args: Sequence[Any]) -> Any:
     """A call with arrays: NumPy's broadcasting, new outputs where none are given."""
     context, builder = call.context, call.builder
-    operands = [_private.operand(context, builder, v, t) for v, t in zip(args, sig.args, strict=True)]
+    operands = [_private.make_operand(context, builder, v, t) for v, t in zip(args, sig.args, strict=True)]
     results = [sig.return_type] if call.link.code.nout == 1 else list(sig.return_type)
     for n, kind in enumerate(results, start=call.nin):
         if n >= len(operands):
-            operands.append(_private.broadcast_output(context, builder, kind, sig.args, operands))
+            operands.append(_private.make_broadcast_output(context, builder, kind, sig.args, operands))
         elif context.enable_nrt:
             context.nrt.incref(builder, kind, args[n])
     _check_shapes(call, operands)
     exact = all(o.base_type == t for o, t in zip(operands, call.types, strict=True) if _private.is_array_operand(o))
-    (_by_loop if exact else _one_by_one)(call, operands)
+    (_call_by_loop if exact else _call_one_by_one)(call, operands)
     call.pass_exception_on()
     returned = [o.return_val for o in operands[call.nin :]]
     whole = returned[0] if len(returned) == 1 else context.make_tuple(builder, sig.return_type, returned)
@@ -161,12 +163,12 @@ def _check_shapes(call: _Call, operands: Sequence[Any]) -> None:
         call.context.call_conv.return_user_exc(builder, ValueError, (message,))
 
 
-def _by_loop(call: _Call, operands: Sequence[Any]) -> None:
+def _call_by_loop(call: _Call, operands: Sequence[Any]) -> None:
     """Rows, or everything at once where it lies in one piece, through the ufunc's loop."""
     builder, whole = call.builder, operands[call.nin].shape
     arrays = [operand for operand in operands if _private.is_array_operand(operand)]
     layouts = {operand.layout for operand in arrays}
-    strides = [_strides(call, n, operand, len(whole)) for n, operand in enumerate(operands)]
+    strides = [_make_strides(call, n, operand, len(whole)) for n, operand in enumerate(operands)]
     starts = [_start(call, n, operand) for n, operand in enumerate(operands)]
     axis = 0 if layouts == {"F"} else len(whole) - 1
 
@@ -195,18 +197,18 @@ def _by_loop(call: _Call, operands: Sequence[Any]) -> None:
             count = builder.mul(count, size)
         with builder.if_else(same) as (at_once, by_rows):
             with at_once:
-                call.loop(starts, count, [_item(call, n, operand) for n, operand in enumerate(operands)])
+                call.loop(starts, count, [_measure_item(call, n, operand) for n, operand in enumerate(operands)])
             with by_rows:
                 rows()
 
 
-def _item(call: _Call, n: int, operand: Any) -> Any:
+def _measure_item(call: _Call, n: int, operand: Any) -> Any:
     """Bytes from one element to the next where they lie in one piece."""
     kind = call.context.get_data_type(call.types[n])
     return ir.Constant(_INTP, call.context.get_abi_sizeof(kind) if _private.is_array_operand(operand) else 0)
 
 
-def _strides(call: _Call, n: int, operand: Any, ndim: int) -> list[Any]:
+def _make_strides(call: _Call, n: int, operand: Any, ndim: int) -> list[Any]:
     """Bytes per step along each axis of the whole: 0 where the operand is repeated."""
     zero = ir.Constant(_INTP, 0)
     if not _private.is_array_operand(operand):
@@ -228,7 +230,7 @@ def _start(call: _Call, n: int, operand: Any) -> Any:
     return builder.bitcast(room, _BYTES)
 
 
-def _one_by_one(call: _Call, operands: Sequence[Any]) -> None:
+def _call_one_by_one(call: _Call, operands: Sequence[Any]) -> None:
     """Elements whose types the loop does not have, each converted."""
     context, builder, inputs, outputs = call.context, call.builder, operands[: call.nin], operands[call.nin :]
     indices = [operand.create_iter_indices() for operand in inputs]

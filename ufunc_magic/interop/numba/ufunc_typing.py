@@ -19,7 +19,7 @@ from numba.extending import NativeValue, register_model, unbox
 from numba.np.numpy_support import as_dtype, from_dtype
 
 from ...model import TYPES, FunctionCode, LoopCode, SignatureError
-from ...runtime import is_better, letters, loops_of, origin_of, rank_conversion
+from ...runtime import find_loops, find_origin, is_better, rank_conversion, spell_letters
 from ..hosts import address, leaf_address
 from . import _private
 
@@ -49,7 +49,7 @@ class Link:
     entries: frozenset[str]
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return restored_link, (self.ufunc, self.prefix)
+        return restore_link, (self.ufunc, self.prefix)
 
     def symbol(self, entry: str, place: int) -> str:
         """The symbol of an entry of a loop; ``""`` where it has none."""
@@ -65,10 +65,10 @@ def link_of(ufunc: np.ufunc) -> Link:
     SignatureError
         If the ufunc is another's.
     """
-    origin = origin_of(ufunc)
+    origin = find_origin(ufunc)
     if origin is None:
         raise SignatureError(f"{ufunc!r} was not compiled by ufunc_magic.", remedy="Pass a ufunc from a cell.")
-    return restored_link(ufunc, f"ufunc_magic.{origin.loaded.portable_code.digest[:40]}.{origin.name}")
+    return restore_link(ufunc, f"ufunc_magic.{origin.loaded.portable_code.digest[:40]}.{origin.name}")
 
 
 #: Types that are passed in registers as they are, NumPy's letters.
@@ -77,9 +77,9 @@ _PASSED = frozenset("?bBhHiIlLqQfd")
 _WHOLE = frozenset("iIlLqQfd")
 
 
-def restored_link(ufunc: np.ufunc, prefix: str) -> Link:
+def restore_link(ufunc: np.ufunc, prefix: str) -> Link:
     """The link under the names that code in Numba's cache has, whatever this process calls the ufunc by."""
-    origin, loops = origin_of(ufunc), loops_of(ufunc)
+    origin, loops = find_origin(ufunc), find_loops(ufunc)
     code = origin.function_code if origin else None
     assert origin
     assert loops
@@ -89,7 +89,7 @@ def restored_link(ufunc: np.ufunc, prefix: str) -> Link:
         addresses[f"loop{place}"] = loops.functions[place] or 0
         if data := loops.data[place]:
             addresses[f"data{place}"] = data
-        spelled = letters(loop.types, code.nin)
+        spelled = spell_letters(loop.types, code.nin)
         operands = set(spelled) - {*"->"}
         # C++ may throw, and nothing catches that in compiled code.
         if origin.object_code.language != "c++" and operands <= _PASSED:
@@ -103,11 +103,11 @@ def restored_link(ufunc: np.ufunc, prefix: str) -> Link:
 
 
 # Numba's caches on disk name it so.
-restored_link.__module__ = __package__
+restore_link.__module__ = __package__
 
 
 @cache
-def loop_types(loop: LoopCode) -> tuple[Any, ...]:
+def list_loop_types(loop: LoopCode) -> tuple[Any, ...]:
     """Numba's types of a loop's operands; empty where it lacks one (long double)."""
     try:
         return tuple(from_dtype(np.dtype(TYPES[number].char)) for number in loop.types)
@@ -115,7 +115,7 @@ def loop_types(loop: LoopCode) -> tuple[Any, ...]:
         return ()
 
 
-def chosen_loop(link: Link, arguments: Sequence[Any]) -> int | None:
+def choose_loop(link: Link, arguments: Sequence[Any]) -> int | None:
     """The place of the loop for arguments of these Numba types.
 
     The first to which every input casts safely; else the first that takes scalars by kind, as NumPy takes Python's
@@ -133,8 +133,8 @@ def chosen_loop(link: Link, arguments: Sequence[Any]) -> int | None:
     best: tuple[int, list[int]] | None = None
     for place, loop, lenient in ((p, x, b) for b in (False, True) for p, x in enumerate(link.code.loops)):
         loops = [np.dtype(TYPES[number].char) for number in loop.types]
-        if not loop_types(loop) or not all(
-            np.can_cast(dtype, to) or (lenient and _takes(to.kind, dtype.kind, scalar=scalar))
+        if not list_loop_types(loop) or not all(
+            np.can_cast(dtype, to) or (lenient and _accepts_argument(to.kind, dtype.kind, scalar=scalar))
             for dtype, to, scalar in zip(dtypes, loops, scalars, strict=False)
         ):
             continue
@@ -147,7 +147,7 @@ def chosen_loop(link: Link, arguments: Sequence[Any]) -> int | None:
     return best[0] if best else None
 
 
-def _takes(kind: str, argument: str, *, scalar: bool) -> bool:
+def _accepts_argument(kind: str, argument: str, *, scalar: bool) -> bool:
     if argument in "iu":
         return kind in ("iufc" if scalar else "iu")
     return scalar and kind in {"f": "fc", "c": "c"}.get(argument, "")
@@ -164,7 +164,7 @@ register_model(UfuncType)(OpaqueModel)
 
 
 @unbox(UfuncType)  # type: ignore[untyped-decorator]
-def _unboxed(kind: Any, function: Any, context: Any) -> Any:
+def _unbox(kind: Any, function: Any, context: Any) -> Any:
     # Which ufunc it is, its type says.
     return NativeValue(context.context.get_dummy_value())
 
@@ -188,13 +188,13 @@ class _Rules(Numpy_rules_ufunc):  # type: ignore[misc]
                 f"{code.name} works on whole arrays, {code.core}, so compiled code cannot call it. "
                 "Call it as Python does: with numba.objmode(result='float64[:]'): result = f(x)"
             )
-        outputs, ndim, layout = _private.array_inputs(self, ufunc, plain)
-        place = chosen_loop(self.link, plain)
+        outputs, ndim, layout = _private.find_array_inputs(self, ufunc, plain)
+        place = choose_loop(self.link, plain)
         if place is None:
             raise NumbaTypeError(
                 f"{code.name} has no loop for ({', '.join(map(str, plain))}). Its loops: {', '.join(ufunc.types)}."
             )
-        new = loop_types(code.loops[place])[code.nin + len(outputs) :]
+        new = list_loop_types(code.loops[place])[code.nin + len(outputs) :]
         if ndim:
             new = tuple(types.Array(kind, ndim, layout) for kind in new)
         results = [*outputs, *new]

@@ -5,7 +5,7 @@ In go functions of cells, or Builds; out comes a folder, `SavedModule`.  Machine
 
 * `saved_module`: the module's name, what travels of each cell, the folder.
 * `exports`: which functions of which cells are meant.
-* `carried_files`: headers and sources of the user's own: copied, or refused.
+* `carry_files`: headers and sources of the user's own: copied, or refused.
 * `package_texts`: the loader, ``pyproject.toml``, the README.
 * `type_stubs`: the ``.pyi`` file.
 """

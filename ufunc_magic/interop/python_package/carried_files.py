@@ -54,7 +54,7 @@ class CarriedFiles:
     distributions: frozenset[str] = field(default=frozenset())
 
 
-def carried_files(cells: Sequence[SourceText], files_of: Callable[[SourceText], Sequence[str] | None]) -> CarriedFiles:
+def carry_files(cells: Sequence[SourceText], files_of: Callable[[SourceText], Sequence[str] | None]) -> CarriedFiles:
     """Copy the files of the user's own that ``cells`` are compiled with.
 
     Parameters
@@ -68,19 +68,19 @@ def carried_files(cells: Sequence[SourceText], files_of: Callable[[SourceText], 
     SaveError
         For a file, folder or library that exists on this machine only.
     """
-    working_folder = Path(store.working_folder())
+    working_folder = Path(store.find_working_folder())
     own: list[tuple[list[Path], list[Path]]] = []
     distributions: set[str] = set()
     for cell in cells:
         _refuse(cell)
-        paths, folders = _known_files(files_of(cell)), _searched(cell.options)
+        paths, folders = _list_known_files(files_of(cell)), _list_searched(cell.options)
         installed = [path for path in paths if _is_installed(path) and cell.language == "cython"]
-        installed = [path for path in installed if not _within(path, _absolute(cell.options.include))]
-        distributions |= _distributions(installed)
+        installed = [path for path in installed if not _is_within(path, _make_absolute(cell.options.include))]
+        distributions |= _find_distributions(installed)
         files = [path for path in paths if not _is_system(path) and path not in installed]
         searched = [f for f in folders if not _is_system(f) and any(path.is_relative_to(f) for path in files)]
-        sources = [path.parent for path in _absolute(cell.options.src)]
-        loose = [path for path in files if not _within(path, (*searched, *sources))]
+        sources = [path.parent for path in _make_absolute(cell.options.src)]
+        loose = [path for path in files if not _is_within(path, (*searched, *sources))]
         for path in loose:
             if not path.is_relative_to(working_folder):
                 raise SaveError(
@@ -90,25 +90,28 @@ def carried_files(cells: Sequence[SourceText], files_of: Callable[[SourceText], 
         # The compiler searches there first for a header in quotes.
         own.append((files, [*([working_folder] if loose else []), *dict.fromkeys(searched)]))
     every = {path for files, _ in own for path in files}
-    sources = [path.parent for cell in cells for path in _absolute(cell.options.src) if path in every]
-    places = _places({*sources, *(folder for _, folders in own for folder in folders)}, own=working_folder)
+    sources = [path.parent for cell in cells for path in _make_absolute(cell.options.src) if path in every]
+    places = _name_places({*sources, *(folder for _, folders in own for folder in folders)}, own=working_folder)
     contents = {place: path.read_bytes() for path in sorted(every) for place in [_place(path, places)]}
     for path in every:
         _refuse_beyond(path, contents[_place(path, places)], places)
     for files, folders in own:
         _refuse_ambiguous(files, folders)
     include = [
-        tuple([_place(f, places) for f in folders] + [f for f in cell.options.include if _is_system(_absolute([f])[0])])
+        tuple(
+            [_place(f, places) for f in folders]
+            + [f for f in cell.options.include if _is_system(_make_absolute([f])[0])]
+        )
         for cell, (_, folders) in zip(cells, own, strict=True)
     ]
     src = [
-        tuple(_place(path, places) if path in every else str(path) for path in _absolute(cell.options.src))
+        tuple(_place(path, places) if path in every else str(path) for path in _make_absolute(cell.options.src))
         for cell in cells
     ]
     return CarriedFiles(contents, include, src, frozenset(distributions))
 
 
-def _known_files(paths: Sequence[str] | None) -> list[Path]:
+def _list_known_files(paths: Sequence[str] | None) -> list[Path]:
     if paths is None:
         raise SaveError(
             "The cell asks with __has_include for a file whose name comes from a macro, so its files are unknown.",
@@ -117,10 +120,10 @@ def _known_files(paths: Sequence[str] | None) -> list[Path]:
     return list(map(Path, paths))
 
 
-def _searched(options: Options) -> list[Path]:
+def _list_searched(options: Options) -> list[Path]:
     """Folders that are searched for headers and .pxd files, by an option or for all cells."""
     words = " ".join(os.environ.get(name, "") for name in ("CPPFLAGS", "CFLAGS", "CXXFLAGS")).split()
-    return _absolute([*options.include, *compilers.search_path(words).every])
+    return _make_absolute([*options.include, *compilers.search_path(words).every])
 
 
 # ------------------------------------------------------------------------------------ what cannot go along
@@ -129,7 +132,7 @@ def _searched(options: Options) -> list[Path]:
 def _refuse(cell: SourceText) -> None:
     options = cell.options
     for folder in options.library_dirs:
-        if not _is_system(*_absolute([folder])):
+        if not _is_system(*_make_absolute([folder])):
             raise SaveError(
                 f"-L {folder} is a folder of this machine, so the module would find no library elsewhere.",
                 remedy="Compile the library's sources with the cell (-S), or install it where the linker looks, "
@@ -138,14 +141,14 @@ def _refuse(cell: SourceText) -> None:
     for word in (*options.compile_args, *options.link_args):
         files = word.startswith(_READS_FILES) or (word in options.link_args and Path(word).suffix in _BINARY)
         path = next((path for match in _ABSOLUTE.finditer(word) for path in match.groups() if path), "")
-        if path and _is_system(*_absolute([path])):
+        if path and _is_system(*_make_absolute([path])):
             continue
         if files or path:
             raise SaveError(
                 f"{word} names a file or folder of this machine.",
                 remedy="Pass folders of headers with -I and sources with -S; these are copied.",
             )
-    for path in _absolute(options.src):
+    for path in _make_absolute(options.src):
         if path.suffix in _BINARY and not _is_system(path):
             raise SaveError(f"-S {path} is machine code for this machine.", remedy="Pass its source.")
     _refuse_absolute(cell.text, "The cell")
@@ -173,7 +176,7 @@ def _refuse_beyond(path: Path, content: bytes, places: Mapping[Path, str]) -> No
     _refuse_absolute(text, str(path))
     for name in _INCLUDE.findall(text):
         other = Path(os.path.abspath(path.parent / name))
-        if ".." in Path(name).parts and other.is_file() and _root(other, places) != _root(path, places):
+        if ".." in Path(name).parts and other.is_file() and _find_root(other, places) != _find_root(path, places):
             raise SaveError(
                 f"{path} includes {name}, which is outside the folder that is copied.",
                 remedy=f"Pass -I {os.path.commonpath([path.parent, other.parent])}, or copy the file.",
@@ -195,7 +198,7 @@ def _refuse_ambiguous(files: Iterable[Path], folders: Sequence[Path]) -> None:
 # ------------------------------------------------------------------------------------ places of files
 
 
-def _places(folders: Collection[Path], *, own: Path) -> dict[Path, str]:
+def _name_places(folders: Collection[Path], *, own: Path) -> dict[Path, str]:
     """Outermost folder -> its name in the package."""
     outermost = [f for f in sorted(folders) if not any(f != other and f.is_relative_to(other) for other in folders)]
     names: dict[Path, str] = {}
@@ -206,39 +209,41 @@ def _places(folders: Collection[Path], *, own: Path) -> dict[Path, str]:
     return names
 
 
-def _root(path: Path, places: Mapping[Path, str]) -> Path | None:
+def _find_root(path: Path, places: Mapping[Path, str]) -> Path | None:
     return next((folder for folder in places if path.is_relative_to(folder)), None)
 
 
 def _place(path: Path, places: Mapping[Path, str]) -> str:
-    root = _root(path, places)
+    root = _find_root(path, places)
     assert root is not None, path
     return (Path(places[root]) / path.relative_to(root)).as_posix()
 
 
-def _absolute(paths: Iterable[str]) -> list[Path]:
+def _make_absolute(paths: Iterable[str]) -> list[Path]:
     return [Path(os.path.abspath(Path(path).expanduser())) for path in paths]
 
 
-def _within(path: Path, folders: Iterable[Path]) -> bool:
+def _is_within(path: Path, folders: Iterable[Path]) -> bool:
     return any(path.is_relative_to(folder) for folder in folders)
 
 
 def _is_system(path: Path) -> bool:
-    return _within(path, _SYSTEM) and not _is_installed(path)
+    return _is_within(path, _SYSTEM) and not _is_installed(path)
 
 
 def _is_installed(path: Path) -> bool:
     """Whether a Python package has brought the file."""
-    return _within(path, _site_folders())
+    return _is_within(path, _list_site_folders())
 
 
-def _site_folders() -> Iterator[Path]:
+def _list_site_folders() -> Iterator[Path]:
     return (Path(sysconfig.get_path(name)) for name in ("purelib", "platlib"))
 
 
-def _distributions(paths: Sequence[Path]) -> set[str]:
+def _find_distributions(paths: Sequence[Path]) -> set[str]:
     """The distributions that files of installed packages belong to."""
-    tops = {path.relative_to(site).parts[0] for path in paths for site in _site_folders() if path.is_relative_to(site)}
+    tops = {
+        path.relative_to(site).parts[0] for path in paths for site in _list_site_folders() if path.is_relative_to(site)
+    }
     known = packages_distributions() if tops else {}
     return {name for top in tops for name in known.get(top, ())}

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ...model import SaveError, language_key
-from ...runtime import Build, LoadedObject, origin_of
+from ...model import SaveError, find_language_key
+from ...runtime import Build, LoadedObject, find_origin
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class ModuleMember:
     value: Any = field(repr=False)
 
 
-def exports(functions: Any) -> tuple[ModuleMember, ...]:
+def resolve_exports(functions: Any) -> tuple[ModuleMember, ...]:
     """Resolve what to save: all of a Build, one function, several, or names with a function or Build each.
 
     Raises
@@ -45,7 +45,7 @@ def exports(functions: Any) -> tuple[ModuleMember, ...]:
     SaveError
         If something is not of a cell, cannot be compiled again, or two have one name.
     """
-    listed = list(_exports(functions))
+    listed = list(_yield_exports(functions))
     if not listed:
         raise SaveError("There is nothing to save.", remedy="Pass a Build, or functions of cells.")
     names: dict[str, ModuleMember] = {}
@@ -53,7 +53,7 @@ def exports(functions: Any) -> tuple[ModuleMember, ...]:
         other = names.setdefault(member.name, member)
         if other.loaded is not member.loaded or other.own != member.own:
             raise SaveError(
-                f"Two functions have the name {member.name}: one in {_cell(other)}, one in {_cell(member)}.",
+                f"Two functions have the name {member.name}: one in {_name_cell(other)}, one in {_name_cell(member)}.",
                 remedy="Rename one of them, or name the functions to save.",
             )
         if not member.name.isidentifier() or keyword.iskeyword(member.name):
@@ -65,19 +65,19 @@ def exports(functions: Any) -> tuple[ModuleMember, ...]:
     return tuple(names.values())
 
 
-def _exports(functions: Any, name: str = "") -> Iterator[ModuleMember]:
+def _yield_exports(functions: Any, name: str = "") -> Iterator[ModuleMember]:
     if isinstance(functions, Build):
         yield from (
             ModuleMember(n, n, functions.loaded, value) for n, value in functions.items() if _is_own(value, functions)
         )
-    elif origin := origin_of(functions):
+    elif origin := find_origin(functions):
         yield ModuleMember(name or origin.name, origin.name, origin.loaded, functions)
     elif isinstance(functions, Mapping):
         for label, value in functions.items():
-            yield from _exports(value, str(label))
+            yield from _yield_exports(value, str(label))
     elif isinstance(functions, Iterable) and not isinstance(functions, str | bytes | np.ndarray):
         for value in functions:
-            yield from _exports(value)
+            yield from _yield_exports(value)
     else:
         what = name or f"{functions!r:.80}"
         remedy = "Pass a ufunc, a function or a class of a cell, or a Build."
@@ -90,14 +90,14 @@ def _is_own(value: Any, build: Build) -> bool:
     """Whether something that a cell's module has is its own, and not what the cell imports."""
     if isinstance(value, ModuleType):
         return False
-    if origin_of(value) is not None or not (inspect.isroutine(value) or isinstance(value, type | np.ufunc)):
+    if find_origin(value) is not None or not (inspect.isroutine(value) or isinstance(value, type | np.ufunc)):
         return True
     return getattr(value, "__module__", "") == build.loaded.object_code.module
 
 
 def _check_origin(member: ModuleMember) -> None:
     code = member.loaded.object_code
-    if not language_key(code.language):
+    if not find_language_key(code.language):
         raise SaveError(
             f"{member.name} comes from {code.language}, so there is no source to compile.",
             remedy="um.dumps(f) gives its machine code.",
@@ -108,5 +108,5 @@ def _check_origin(member: ModuleMember) -> None:
         raise SaveError(f"{member.own} belongs to a class.", remedy=f"Save the class, {member.own.partition('.')[0]}.")
 
 
-def _cell(member: ModuleMember) -> str:
+def _name_cell(member: ModuleMember) -> str:
     return member.loaded.object_code.name

@@ -44,7 +44,7 @@ class ModuleCell:
     target: str
 
 
-def loader(cells: Sequence[ModuleCell]) -> str:
+def write_loader(cells: Sequence[ModuleCell]) -> str:
     """``__init__.py``: each cell's machine code opened or its source compiled, and the names bound."""
     names = [name for cell in cells for name in cell.names]
     with_code = any(cell.code for cell in cells)
@@ -54,7 +54,7 @@ def loader(cells: Sequence[ModuleCell]) -> str:
     variables = [word] if len(cells) == 1 else [f"{word}{n}" for n in range(1, len(cells) + 1)]
     return "\n".join(
         [
-            f'"""{description(cells)}.',
+            f'"""{write_description(cells)}.',
             "",
             _OPENING,
             '"""',
@@ -71,7 +71,7 @@ def loader(cells: Sequence[ModuleCell]) -> str:
             "",
             *(f"{variable} = {_load(cell)}" for variable, cell in zip(variables, cells, strict=True)),
             "",
-            *_listed("__all__ = [", [f"{json.dumps(name)}," for name in sorted(names)], "]"),
+            *_list_words("__all__ = [", [f"{json.dumps(name)}," for name in sorted(names)], "]"),
             *(
                 f'{name} = {variable}["{own}"]'
                 for variable, cell in zip(variables, cells, strict=True)
@@ -105,19 +105,19 @@ def _load(compile_source, source, **options):
 
 def _load(cell: ModuleCell) -> str:
     words = [*([json.dumps(cell.code)] if cell.code else []), f"um.{cell.compiler}", json.dumps(cell.source)]
-    words += [f"{name}={_value(value)}" for name, value in cell.options.items()]
-    return "\n".join(_listed("_load(", [f"{word}," for word in words], ")"))
+    words += [f"{name}={_write_value(value)}" for name, value in cell.options.items()]
+    return "\n".join(_list_words("_load(", [f"{word}," for word in words], ")"))
 
 
-def _value(value: Any) -> str:
+def _write_value(value: Any) -> str:
     if isinstance(value, PurePosixPath):
         return f"_folder / {json.dumps(str(value))}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_value, value))}]"
+        return f"[{', '.join(map(_write_value, value))}]"
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
-def _listed(start: str, words: Sequence[str], end: str) -> Iterator[str]:
+def _list_words(start: str, words: Sequence[str], end: str) -> Iterator[str]:
     """On one line where it fits, else one line for each word."""
     line = f"{start}{' '.join(words).rstrip(',')}{end}"
     if len(line) <= 100:
@@ -128,7 +128,7 @@ def _listed(start: str, words: Sequence[str], end: str) -> Iterator[str]:
         yield end
 
 
-def description(cells: Sequence[ModuleCell]) -> str:
+def write_description(cells: Sequence[ModuleCell]) -> str:
     """``logit, expit: functions of a C cell``, short enough for a summary."""
     names = [name for cell in cells for name in cell.names]
     shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
@@ -138,37 +138,37 @@ def description(cells: Sequence[ModuleCell]) -> str:
     return f"{shown}: {'functions' if len(names) > 1 else 'function'} of {number} of {titles}"
 
 
-def pyproject(name: str, cells: Sequence[ModuleCell], *, version: str, dependencies: Sequence[str]) -> str:
+def write_pyproject(name: str, cells: Sequence[ModuleCell], *, version: str, dependencies: Sequence[str]) -> str:
     """``pyproject.toml``."""
     lines = [
         _BUILD_SYSTEM,
         "[project]",
         f"name = {json.dumps(name)}",
         'version = "0.1.0"',
-        f"description = {json.dumps(description(cells), ensure_ascii=False)}",
+        f"description = {json.dumps(write_description(cells), ensure_ascii=False)}",
         'readme = "README.md"',
         'requires-python = ">=3.11"',
         f"dependencies = {json.dumps([f'ufunc_magic>={version}', *dependencies])}",
         "",
         "# What compiles the source where the machine code does not fit and there is no compiler.",
         "[project.optional-dependencies]",
-        f"compile = {json.dumps([f'ufunc_magic[{_extras(cells)}]'])}",
+        f"compile = {json.dumps([f'ufunc_magic[{_write_extras(cells)}]'])}",
         "",
     ]
     return "\n".join(lines)
 
 
-def _extras(cells: Sequence[ModuleCell]) -> str:
+def _write_extras(cells: Sequence[ModuleCell]) -> str:
     return "zig,cython" if any(cell.title == "Cython" for cell in cells) else "zig"
 
 
-def readme(name: str, cells: Sequence[ModuleCell], calls: Sequence[str]) -> str:
+def write_readme(name: str, cells: Sequence[ModuleCell], calls: Sequence[str]) -> str:
     """``README.md``; ``calls`` are the functions as one calls them: ``"logit(p)"``."""
     targets = dict.fromkeys(cell.target for cell in cells if cell.code)
-    needs = "a C compiler and Cython" if "cython" in _extras(cells) else "a C or C++ compiler"
+    needs = "a C compiler and Cython" if "cython" in _write_extras(cells) else "a C or C++ compiler"
     parts = [
         f"# {name}",
-        f"{description(cells)}, saved by `%ufunc_save` of ufunc_magic.",
+        f"{write_description(cells)}, saved by `%ufunc_save` of ufunc_magic.",
         f"```sh\npip install ./{name}\n```",
         "```python\n" + "\n".join([f"import {name}", "", *(f"{name}.{call}" for call in calls)]) + "\n```",
     ]

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from ... import runtime, store
-from ...languages import language_of
-from ...model import LANGUAGES, ObjectCode, Options, SaveError, Target, make_options, pack, source_suffix
+from ...languages import find_language
+from ...model import LANGUAGES, ObjectCode, Options, SaveError, Target, find_source_suffix, make_options, pack
 from ...runtime import Build, DefFunction, LoadedObject, PlainFunction
 from . import package_texts, type_stubs
-from .carried_files import CarriedFiles, SourceText, carried_files
-from .exports import ModuleMember, exports
+from .carried_files import CarriedFiles, SourceText, carry_files
+from .exports import ModuleMember, resolve_exports
 from .package_texts import ModuleCell
 
 #: File in the package with its writer and the digests of all files written.
@@ -81,11 +81,11 @@ def save(
 ) -> SavedModule:
     """Write the folder of `ufunc_magic.save_module`, which passes what compiles a cell and what knows its files."""
     folder = Path(os.path.abspath(Path(path).expanduser()))
-    name = _checked_name(folder.name)
-    before = _written_before(folder, name, force=force)
-    listed = exports(functions)
+    name = _check_name(folder.name)
+    before = _read_written(folder, name, force=force)
+    listed = resolve_exports(functions)
     cells = list(dict.fromkeys(member.loaded for member in listed))
-    texts = [_source_text(loaded, name) for loaded in cells]
+    texts = [_read_source_text(loaded, name) for loaded in cells]
     sources = dict(zip(texts, (loaded.object_code for loaded in cells), strict=True))
 
     def recorded_files(text: SourceText) -> Sequence[str] | None:
@@ -93,21 +93,21 @@ def save(
         options = make_options(code.options)
         return files_of(code.source, language=text.language, options=options, name=code.name)
 
-    carried = carried_files(texts, recorded_files)
+    carried = carry_files(texts, recorded_files)
     package = f"src/{name}"
     contents = {f"{package}/{place}": content for place, content in carried.contents.items()}
     module_cells = []
     for n, (loaded, text) in enumerate(zip(cells, texts, strict=True)):
         stem = "cell" if len(cells) == 1 else f"cell{n + 1}"
-        source = f"{stem}{source_suffix(loaded.object_code.language)}"
+        source = f"{stem}{find_source_suffix(loaded.object_code.language)}"
         own = [member for member in listed if member.loaded is loaded]
-        options = _travelling(text.options, carried, n)
+        options = _write_keywords(text.options, carried, n)
         target = ""
         if not source_only:
-            code = _object_code(loaded, text, own, name=f"{name}/{source}", carried=carried, again=compile_again)
-            code = replace(code, name=f"{name}/{source}", options={k: _relative(v) for k, v in options.items()})
-            contents[f"{package}/{stem}.ufmo"] = pack(code, key=runtime.secret(None))
-            target = _spelled(code.target)
+            code = _ship_object_code(loaded, text, own, name=f"{name}/{source}", carried=carried, again=compile_again)
+            code = replace(code, name=f"{name}/{source}", options={k: _make_relative(v) for k, v in options.items()})
+            contents[f"{package}/{stem}.ufmo"] = pack(code, key=runtime.choose_secret(None))
+            target = _spell_target(code.target)
         contents[f"{package}/{source}"] = text.text.encode()
         module_cells.append(
             ModuleCell(
@@ -122,13 +122,13 @@ def save(
         )
     values = {member.name: member.value for member in listed}
     contents |= {
-        f"{package}/__init__.py": package_texts.loader(module_cells).encode(),
-        f"{package}/__init__.pyi": type_stubs.stubs(values).encode(),
+        f"{package}/__init__.py": package_texts.write_loader(module_cells).encode(),
+        f"{package}/__init__.pyi": type_stubs.write_stubs(values).encode(),
         f"{package}/py.typed": b"",
-        "pyproject.toml": package_texts.pyproject(
-            name, module_cells, version=version("ufunc_magic"), dependencies=_dependencies(texts, carried)
+        "pyproject.toml": package_texts.write_pyproject(
+            name, module_cells, version=version("ufunc_magic"), dependencies=_list_dependencies(texts, carried)
         ).encode(),
-        "README.md": package_texts.readme(name, module_cells, _calls(listed)).encode(),
+        "README.md": package_texts.write_readme(name, module_cells, _list_calls(listed)).encode(),
     }
     notes = _write(folder, package, contents, before)
     return SavedModule(name, folder, tuple(values), tuple(sorted(carried.contents)), notes)
@@ -137,7 +137,7 @@ def save(
 # --------------------------------------------------------------------------------------------- the name
 
 
-def _checked_name(name: str) -> str:
+def _check_name(name: str) -> str:
     """The module's name, if pip and Python can both have it and nobody else has."""
     if not re.fullmatch(r"[A-Za-z](\w*[A-Za-z0-9])?", name, re.ASCII):
         raise SaveError(
@@ -161,7 +161,7 @@ def _checked_name(name: str) -> str:
 # ------------------------------------------------------------------------------------------- each cell
 
 
-def _source_text(loaded: LoadedObject, name: str) -> SourceText:
+def _read_source_text(loaded: LoadedObject, name: str) -> SourceText:
     code = loaded.object_code
     language = "c" if code.language == "c++" else code.language
     values = {k: v for k, v in code.options.items() if k not in _LEFT_OUT}
@@ -172,7 +172,7 @@ def _source_text(loaded: LoadedObject, name: str) -> SourceText:
     return SourceText(text, language, make_options(values))
 
 
-def _travelling(options: Options, carried: CarriedFiles, n: int) -> dict[str, Any]:
+def _write_keywords(options: Options, carried: CarriedFiles, n: int) -> dict[str, Any]:
     """The keywords that compile cell ``n`` in the module's folder."""
     values = options.changed()
     values.pop("pgo", None)  # it runs the cell's own statements, with gcc only, and changes no result
@@ -185,12 +185,12 @@ def _travelling(options: Options, carried: CarriedFiles, n: int) -> dict[str, An
     return values
 
 
-def _relative(value: Any) -> Any:
+def _make_relative(value: Any) -> Any:
     """An option's value without paths, which the object code does not know."""
     return [str(word) for word in value] if isinstance(value, list) else value
 
 
-def _object_code(
+def _ship_object_code(
     loaded: LoadedObject,
     text: SourceText,
     own: Sequence[ModuleMember],
@@ -209,7 +209,7 @@ def _object_code(
         for member in own:
             build[member.own]  # raises, where the files have changed since
         loaded = build.loaded
-    language_of(loaded.object_code).complete(loaded.object_code)
+    find_language(loaded.object_code).complete(loaded.object_code)
     code = loaded.sent()
     words = (*text.options.compile_args, *(os.environ.get(w, "") for w in ("CFLAGS", "CXXFLAGS", "CPPFLAGS", "CC")))
     if re.search(r"-m(?!tune|move-max|store-max)\w", " ".join(words)) and code.target.level == "baseline":
@@ -219,7 +219,7 @@ def _object_code(
     return code
 
 
-def _spelled(target: Target) -> str:
+def _spell_target(target: Target) -> str:
     """``linux x86_64 (glibc 2.35 or newer)``."""
     native = target.level != "baseline"
     needs = [f"{target.libc} or newer"] * bool(target.libc) + [target.python] * bool(target.python)
@@ -228,12 +228,12 @@ def _spelled(target: Target) -> str:
     return f"{target.os} {target.machine}{more}"
 
 
-def _dependencies(texts: Sequence[SourceText], carried: CarriedFiles) -> list[str]:
+def _list_dependencies(texts: Sequence[SourceText], carried: CarriedFiles) -> list[str]:
     names = sorted(carried.distributions - {"numpy", "Cython", "ufunc_magic"})
     return [*names, *["torch"] * any(text.options.torch for text in texts)]
 
 
-def _calls(listed: Sequence[ModuleMember]) -> list[str]:
+def _list_calls(listed: Sequence[ModuleMember]) -> list[str]:
     """How functions are called: ``logit(p)``."""
     calls = []
     for member in listed:
@@ -255,7 +255,7 @@ class _Before:
     changed: frozenset[str]
 
 
-def _written_before(folder: Path, name: str, *, force: bool) -> _Before | None:
+def _read_written(folder: Path, name: str, *, force: bool) -> _Before | None:
     """Read the record of an earlier save there; None if there is none.
 
     Raises
@@ -271,7 +271,7 @@ def _written_before(folder: Path, name: str, *, force: bool) -> _Before | None:
         digests = json.loads(manifest.read_text(encoding="utf-8"))["files"]
         if not _is_folder(folder):
             raise ValueError("a link")
-        changed = frozenset(path for path, digest in digests.items() if _digest(folder / path) not in (digest, ""))
+        changed = frozenset(path for path, digest in digests.items() if _digest_file(folder / path) not in (digest, ""))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise SaveError(
             f"{folder} was not written by %ufunc_save, so it is not replaced.",
@@ -294,7 +294,7 @@ def _is_folder(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink()
 
 
-def _digest(path: Path) -> str:
+def _digest_file(path: Path) -> str:
     """SHA-256 of a file; ``""`` where there is none."""
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -22,40 +22,40 @@ _NUMBERS = {
 }
 
 
-def stubs(exports: Mapping[str, Any]) -> str:
+def write_stubs(exports: Mapping[str, Any]) -> str:
     """``__init__.pyi`` of functions, classes and constants by name."""
-    bodies = [line for name, value in exports.items() for line in _stub(name, value)]
+    bodies = [line for name, value in exports.items() for line in _write_stub(name, value)]
     text = "\n".join(bodies)
     imports = [f"from typing import {', '.join(w for w in ('Any', 'Protocol') if w in text)}"] if "Any" in text else []
     imports += ["", "import numpy"] if "numpy." in text else []
     return "\n".join([*imports, "", f"__all__ = {sorted(exports)!r}".replace("'", '"'), "", text, ""]).lstrip("\n")
 
 
-def _stub(name: str, value: Any) -> Iterator[str]:
+def _write_stub(name: str, value: Any) -> Iterator[str]:
     if isinstance(value, np.ufunc):
-        yield from (f"{name}: numpy.ufunc", *_docstring(value.__doc__, ""))
+        yield from (f"{name}: numpy.ufunc", *_write_docstring(value.__doc__, ""))
     elif isinstance(value, DefFunction):
         yield f"class _Def_{name}(Protocol):"
         yield "    ufunc: numpy.ufunc"
-        yield f"    def __call__({_parameters(value, first='self')}) -> Any: ..."
-        yield from (f"{name}: _Def_{name}", *_docstring(value.__doc__, ""))
+        yield f"    def __call__({_write_parameters(value, first='self')}) -> Any: ..."
+        yield from (f"{name}: _Def_{name}", *_write_docstring(value.__doc__, ""))
     elif isinstance(value, type):
         yield f"class {name}:"
-        yield from _docstring(value.__doc__, "    ")
+        yield from _write_docstring(value.__doc__, "    ")
         yield "    def __init__(self, *args: Any, **keywords: Any) -> None: ..."
         yield "    def __getattr__(self, name: str) -> Any: ..."
     elif isinstance(value, PlainFunction):
-        yield f"def {name}({_c_parameters(value)}) -> {_python_type(value.prototype.partition('(*)')[0])}:"
-        yield from (*_docstring(value.__doc__, "    "), "    ...")
+        yield f"def {name}({_write_c_parameters(value)}) -> {_spell_python_type(value.prototype.partition('(*)')[0])}:"
+        yield from (*_write_docstring(value.__doc__, "    "), "    ...")
     elif inspect.isroutine(value) or (callable(value) and not _is_launched(value)):
-        yield f"def {name}({_parameters(value)}) -> Any:"
-        yield from (*_docstring(value.__doc__, "    "), "    ...")
+        yield f"def {name}({_write_parameters(value)}) -> Any:"
+        yield from (*_write_docstring(value.__doc__, "    "), "    ...")
     else:
         kind = type(value).__name__
         known = vars(builtins).get(kind) is type(value) and type(value) in (int, float, complex, bool, str, bytes)
         yield f"{name}: {kind if known else 'Any'}"
         if callable(value):
-            yield from _docstring(value.__doc__, "")
+            yield from _write_docstring(value.__doc__, "")
 
 
 def _is_launched(value: Any) -> bool:
@@ -63,7 +63,7 @@ def _is_launched(value: Any) -> bool:
     return hasattr(value, "__getitem__")
 
 
-def _c_parameters(function: PlainFunction) -> str:
+def _write_c_parameters(function: PlainFunction) -> str:
     """``x: float, n: int, /``; only the names where a parameter is a function."""
     inside = function.prototype.partition("(*)")[2].strip()[1:-1]
     types = [] if inside == "void" else inside.split(",")
@@ -74,11 +74,11 @@ def _c_parameters(function: PlainFunction) -> str:
     names = [f"{n}_" if keyword.iskeyword(n) else n for n in names]
     if "(" in inside or len(names) != len(types):
         types = [""] * len(names)
-    listed = [f"{n}: {_python_type(t)}" for n, t in zip(names, types, strict=True)]
+    listed = [f"{n}: {_spell_python_type(t)}" for n, t in zip(names, types, strict=True)]
     return ", ".join([*listed, *["/"] * bool(listed)])
 
 
-def _python_type(c_type: str) -> str:
+def _spell_python_type(c_type: str) -> str:
     """Spell the Python type of a C number; ``Any`` for pointers, structures and types that only the cell knows."""
     words = c_type.replace("const", "").replace("volatile", "").split()
     kinds = {_NUMBERS.get(word, "Any") for word in words if word != "_Complex"}
@@ -87,7 +87,7 @@ def _python_type(c_type: str) -> str:
     return kinds.pop() if len(kinds) == 1 else "float" if words == ["long", "double"] else "Any"
 
 
-def _parameters(value: Any, *, first: str = "") -> str:
+def _write_parameters(value: Any, *, first: str = "") -> str:
     """The parameter list, defaults as ``...``; ``*args, **keywords`` where Python cannot tell."""
     try:
         parameters = [*inspect.signature(value).parameters.values()]
@@ -110,7 +110,7 @@ class _Text(str):
     __repr__ = str.__str__
 
 
-def _docstring(text: str | None, indent: str) -> list[str]:
+def _write_docstring(text: str | None, indent: str) -> list[str]:
     """The lines of a docstring; none where there is no text."""
     if not isinstance(text, str) or not text.strip():
         return []

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from ... import compilers
-from ...cells import Language, c_key
+from ...cells import Language, make_c_key
 from ...model import CompiledCell, Options
 
 #: Completed in cells of C, and of languages that contain it.
@@ -24,14 +24,14 @@ class CLanguage(Language):
     words = WORDS
 
     def key(self, source: str, *, options: Options) -> str:
-        return c_key("c", source, options=options, tool=compilers.find(cplus=options.cplus))
+        return make_c_key("c", source, options=options, tool=compilers.find(cplus=options.cplus))
 
     def compile(self, source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
         from .c_unit import compile  # the parser: not for a cell from the cache
 
         return compile(source, options=options, name=name, folder=folder)
 
-    def first_compiler(self) -> Callable[..., CompiledCell]:
+    def find_first_compiler(self) -> Callable[..., CompiledCell]:
         from .c_unit import compile
 
         return partial(compile, this_cpu=True)

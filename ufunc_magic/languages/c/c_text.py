@@ -16,8 +16,8 @@ from types import MappingProxyType
 
 from tree_sitter import Node
 
-from ...ir import Binary, Constant, CType, Expression, Logical, Unary, integer, integer_value
-from .c_tree import initializer, one_at_a_time, text_of
+from ...ir import Binary, Constant, CType, Expression, Logical, Unary, evaluate_integer, read_integer
+from .c_tree import parse_initializer, take_text, take_turns
 
 #: Wider than any integer of C: an unsigned constant of 64 bits stays what it is.
 _WIDEST = CType("i", 128)
@@ -90,10 +90,10 @@ class Text:
     functions: frozenset[str] = frozenset()
     conditional: bool = False
 
-    def comment_of(self, line: int) -> tuple[str, str]:
+    def read_comment_of(self, line: int) -> tuple[str, str]:
         """`comment_above` a 1-based line."""
         start = self._starts[min(line, len(self._starts)) - 1]
-        return self.comment_above(start + len(self.raw[start:]) - len(self.raw[start:].lstrip(b" \t")))
+        return self.read_comment_above(start + len(self.raw[start:]) - len(self.raw[start:].lstrip(b" \t")))
 
     def lines(self, first: int, last: int) -> str:
         """Some lines, 1-based."""
@@ -119,7 +119,7 @@ class Text:
         """Whether it includes files of the user's."""
         return any(header.startswith('"') for header in self.includes)
 
-    def comment_above(self, start: int) -> tuple[str, str]:
+    def read_comment_above(self, start: int) -> tuple[str, str]:
         """The comment that ends just above byte ``start``: its text, and what follows ``ufunc:`` in it.
 
         Lines that start with ``ufunc:`` may be further above, with only directives and blank lines between.
@@ -138,7 +138,7 @@ class Text:
             start = first
         return _split_notes(lines)
 
-    def comment_between(self, start: int, end: int) -> tuple[str, str]:
+    def read_comment_between(self, start: int, end: int) -> tuple[str, str]:
         """The comments inside a span of bytes: their text, and the words after ``ufunc:`` in it."""
         inside = self.comments[bisect_right(self.comments, start, key=lambda span: span[0]) :]
         lines: list[str] = []
@@ -235,26 +235,26 @@ class _Conditions:
         if word != "if":
             return ("".join(rest.split()[:1]) in self.macros) is (word == "ifdef")
         condition = _DEFINED.sub(lambda m: str(int((m[1] or m[2]) in self.macros)), rest)
-        return bool(constant(condition, self.macros, missing=0))
+        return bool(evaluate_constant(condition, self.macros, missing=0))
 
 
 def _split_notes(lines: list[str]) -> tuple[str, str]:
     """The text of a comment, and the words after ``ufunc:`` in it."""
     notes = [note[1].strip() for line in lines if (note := _UFUNC.match(line.strip()))]
-    return _dedent([line for line in lines if not _UFUNC.match(line.strip())]), " ".join(filter(None, notes))
+    return _dedent_lines([line for line in lines if not _UFUNC.match(line.strip())]), " ".join(filter(None, notes))
 
 
-def blank_literals(text: str) -> str:
+def blank_out_literals(text: str) -> str:
     """``text`` with spaces for comments, strings and character constants; directives stay, and so do lines."""
     return _NO_CODE.sub(lambda match: "\n".join(" " * len(line) for line in match[0].split("\n")), text)
 
 
-def words(text: str) -> frozenset[str]:
+def find_words(text: str) -> frozenset[str]:
     """Every identifier of a piece of code, keywords left out."""
     return frozenset(_WORD.findall(text)) - KEYWORDS - {""}
 
 
-def called(text: str) -> frozenset[str]:
+def find_called(text: str) -> frozenset[str]:
     """Every identifier that an opening parenthesis follows, keywords left out."""
     return frozenset(_CALLED.findall(text)) - KEYWORDS - {""}
 
@@ -270,14 +270,14 @@ def _strip_marks(comment: str) -> list[str]:
     return [first.lstrip(), *textwrap.dedent("\n".join(rest)).split("\n")]
 
 
-def _dedent(lines: list[str]) -> str:
+def _dedent_lines(lines: list[str]) -> str:
     """Lines joined, with the indentation they share and outer blank lines taken away."""
     text = textwrap.dedent("\n".join(line.expandtabs().rstrip() for line in lines))
     return text.strip("\n").rstrip()
 
 
-@one_at_a_time
-def constant(text: str, names: Mapping[str, str], *, missing: int | None = None) -> int | None:
+@take_turns
+def evaluate_constant(text: str, names: Mapping[str, str], *, missing: int | None = None) -> int | None:
     """The value of an integer constant expression, or None.
 
     Parameters
@@ -292,16 +292,16 @@ def constant(text: str, names: Mapping[str, str], *, missing: int | None = None)
     known: dict[str, Expression | None] = {}
 
     def read_text(text: str) -> Expression | None:
-        value = initializer(text) if len(text) <= 200 else None
+        value = parse_initializer(text) if len(text) <= 200 else None
         return read_node(value) if value is not None else None
 
     def read_node(node: Node) -> Expression | None:
-        word = text_of(node)
+        word = take_text(node)
         match node.type, node.children:
             case "parenthesized_expression", [_, inner, _]:
                 return read_node(inner)
             case "number_literal", _:
-                number = integer_value(word.lstrip("+-"))  # the grammar counts some signs to the number
+                number = read_integer(word.lstrip("+-"))  # the grammar counts some signs to the number
                 return number and Constant(type=_WIDEST, value=-number[0] if word[0] == "-" else number[0])
             case "identifier", _:
                 if word not in known:
@@ -321,5 +321,5 @@ def constant(text: str, names: Mapping[str, str], *, missing: int | None = None)
         return None
 
     e = read_text(text)
-    value = integer(e) if e is not None else None
+    value = evaluate_integer(e) if e is not None else None
     return value if value is not None and not abs(value) >> 64 else None

@@ -45,7 +45,7 @@ _ATTRIBUTE = re.compile(
 ALIGNED = "_Nonnull"
 
 
-def readable(code: bytes) -> bytes:
+def make_readable(code: bytes) -> bytes:
     """``code`` with ``complex`` as a qualifier tree-sitter's grammars know, ``_Atomic``, and without alignments.
 
     Offsets stay what they are.
@@ -73,7 +73,7 @@ def _replace_attribute(match: re.Match[bytes]) -> bytes:
     return bytes(old if old in b"\n" else new for old, new in zip(text, word, strict=True))
 
 
-def one_at_a_time(function: Callable[_P, _T]) -> Callable[_P, _T]:
+def take_turns(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Have one thread at a time in functions that read trees, where no GIL does: all nodes share a cursor (0.26)."""
     if getattr(sys, "_is_gil_enabled", lambda: True)():  # tree-sitter, imported above, asks for it
         return function
@@ -86,19 +86,19 @@ def one_at_a_time(function: Callable[_P, _T]) -> Callable[_P, _T]:
     return alone
 
 
-def text_of(node: Node) -> str:
+def take_text(node: Node) -> str:
     return (node.text or b"").decode(errors="replace")
 
 
-def tree(code: bytes, *, cplus: bool = False) -> Node:
+def parse_tree(code: bytes, *, cplus: bool = False) -> Node:
     """The root of a text's syntax tree, whatever its faults."""
     # A parser of its own: one that two threads share mixes their texts.
     return Parser(_GRAMMARS[cplus]).parse(code).root_node
 
 
-def initializer(text: str, *, cplus: bool = False) -> Node | None:
+def parse_initializer(text: str, *, cplus: bool = False) -> Node | None:
     """The tree of an expression; None of text that is no single expression."""
-    root = tree(f"int unused = ({text});".encode(), cplus=cplus)
+    root = parse_tree(f"int unused = ({text});".encode(), cplus=cplus)
     declarator = root.named_children[0].child_by_field_name("declarator") if root.named_child_count == 1 else None
     return declarator.child_by_field_name("value") if declarator is not None and not root.has_error else None
 
@@ -109,12 +109,12 @@ def parse_readable(code: bytes, *, cplus: bool) -> tuple[bytes, Node]:
     Macros make such text.  A variable is a name that a declarator or an expression has; its parentheses become spaces,
     and the text is parsed again.
     """
-    root = tree(code, cplus=cplus)
-    plain = _without_casts_of_variables(code, root) if _LIKE_CAST.search(code) else code
-    return plain, root if plain == code else tree(plain, cplus=cplus)
+    root = parse_tree(code, cplus=cplus)
+    plain = _remove_false_casts(code, root) if _LIKE_CAST.search(code) else code
+    return plain, root if plain == code else parse_tree(plain, cplus=cplus)
 
 
-def _without_casts_of_variables(code: bytes, root: Node) -> bytes:
+def _remove_false_casts(code: bytes, root: Node) -> bytes:
     casts: list[Node] = []
     names: set[bytes] = set()
     for node in walk(root):

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ... import cells, codegen, compilers, shortcuts
-from ...cells import CellBuild, Plain, compiler_flags, linker_flags
+from ...cells import CellBuild, Plain, list_compiler_flags, list_linker_flags
 from ...ir import Program
 from ...model import (
     CompiledCell,
@@ -29,14 +29,21 @@ from ...model import (
     SignatureError,
     UfuncMagicError,
     Unit,
-    line_mark,
+    mark_line,
 )
 from . import c_text, microsoft, plain_functions
 from .cffi_types import type_definitions
 from .declarations import CText
 from .lowering import lower
 from .parser import parse_cell
-from .prototypes import ONLY_DECLARED, LibraryFunctions, declared, linked, nothing_declared, sized
+from .prototypes import (
+    ONLY_DECLARED,
+    LibraryFunctions,
+    choose_sizes,
+    describe_nothing_declared,
+    drop_unlinked,
+    plan_declared,
+)
 from .template_types import choose_types
 
 #: Functions above which a cell is checked by itself first.
@@ -119,21 +126,21 @@ def compile(
     SignatureError, CompileError, LinkError, ToolchainError
     """
     tool = compilers.find(cplus=options.cplus)
-    flags, requested = compiler_flags(tool, options), options
+    flags, requested = list_compiler_flags(tool, options), options
     this_cpu = this_cpu and _is_whole(source, options)
     if this_cpu:
-        flags += shortcuts.this_cpu_flags()
-    flags += microsoft.macro_flags(words)
-    cell = CellBuild(tool, source, name, options, folder, flags, linker_flags(tool, options), this_cpu=this_cpu)
+        flags += shortcuts.list_this_cpu_flags()
+    flags += microsoft.list_macro_flags(words)
+    cell = CellBuild(tool, source, name, options, folder, flags, list_linker_flags(tool, options), this_cpu=this_cpu)
     try:
         reading = _read(cell, expand=bool(words))
-        options = replace(options, types=options.types or cells.types_in_comments(reading.unit))
+        options = replace(options, types=options.types or cells.read_types_in_comments(reading.unit))
         cell = replace(cell, options=options)
         reading = _choose_types(_choose_functions(cell, reading), options)
-        plan, planned = cell.planned(reading.unit, floats=bool(options.types or options.cplus))
-        reading = replace(reading, library=sized(reading.library, plan.math.functions))
+        plan, planned = cell.plan(reading.unit, floats=bool(options.types or options.cplus))
+        reading = replace(reading, library=choose_sizes(reading.library, plan.math.functions))
         if options.wrap:
-            reading = _without_unresolved(cell, reading)
+            reading = _drop_unresolved(cell, reading)
         compiled = _compile_functions(cell, planned, plan, reading)
     except (CompileError, ParseError, SignatureError) as fault:
         more = microsoft.find_words(source, str(fault), cplus=options.cplus)
@@ -169,9 +176,9 @@ def _read(cell: CellBuild, *, expand: bool) -> _Reading:
     def preprocess(text: str) -> str:
         try:
             more = ("-dD",) if cell.options.wrap else ()  # keeps the macros that rename functions
-            return cells.preprocessed(cell.tool, text, name=cell.name, flags=(*cell.flags, *more))
+            return cells.read_preprocessed(cell.tool, text, name=cell.name, flags=(*cell.flags, *more))
         except CompileError as fault:  # the compiler itself reports more
-            raise (cell.fault_alone() or fault) from None
+            raise (cell.find_fault_alone() or fault) from None
 
     unit, tree = parse_cell(
         cell.source,
@@ -179,12 +186,12 @@ def _read(cell: CellBuild, *, expand: bool) -> _Reading:
         cplus=cell.options.cplus,
         preprocess=preprocess,
         wrap=cell.options.wrap,
-        expand=expand or _includes_own(cell),
+        expand=expand or _includes_own_header(cell),
     )
     return _Reading(unit, tree, (), (), (), LibraryFunctions())
 
 
-def _includes_own(cell: CellBuild) -> bool:
+def _includes_own_header(cell: CellBuild) -> bool:
     """Whether the cell includes a header in the user's folders in angle brackets."""
     folders = compilers.search_path(cell.flags).folders
     headers = c_text.read(cell.source, cplus=cell.options.cplus).includes if folders else ()
@@ -203,7 +210,7 @@ def _choose_functions(cell: CellBuild, reading: _Reading) -> _Reading:
         If the compiler refuses a cell that has nothing to bind, or very many functions.
     """
     unit, options = reading.unit, cell.options
-    library = declared(unit, options=options)
+    library = plan_declared(unit, options=options)
     reading = _plan_functions(replace(reading, library=library, faults=library.faults), options)
     own = [f for f in unit.functions if f.static and not f.file]
     if reading.is_empty and own and not reading.faults:
@@ -214,15 +221,15 @@ def _choose_functions(cell: CellBuild, reading: _Reading) -> _Reading:
             reading = replace(planned, unbound=(*planned.unbound, _ALL_STATIC))
     if reading.is_empty or len(reading.signatures) > _MANY:
         # The loops of a library take the compiler minutes: an error in its last line would come after them.
-        if alone := cell.fault_alone():
+        if alone := cell.find_fault_alone():
             raise alone
         for _, error in reading.faults.values() if reading.is_empty else ():
             raise error
         if reading.is_empty and reading.library.reasons:
-            raise nothing_declared(reading.library.reasons, cell.name)
+            raise describe_nothing_declared(reading.library.reasons, cell.name)
         if reading.is_empty:
-            raise cell.nothing_to_bind(unit, reading.unbound)
-    if options.types and codegen.in_terms_of_t(unit):
+            raise cell.describe_nothing_to_bind(unit, reading.unbound)
+    if options.types and codegen.uses_t(unit):
         return replace(reading, plain=())  # their C names exist once per type
     return reading
 
@@ -231,7 +238,7 @@ def _plan_functions(reading: _Reading, options: Options) -> _Reading:
     """Decide which functions of the text are ufuncs, which are plain, and which are not bound."""
     unit = reading.unit
     signatures, others, faults = cells.plan_operands(unit, options=options, structures=True)
-    plain, unbound = plain_functions.bindable(others, taken=[s.name for s in signatures], unit=unit)
+    plain, unbound = plain_functions.find_bindable(others, taken=[s.name for s in signatures], unit=unit)
     return replace(
         reading,
         signatures=signatures,
@@ -246,13 +253,13 @@ def _choose_types(reading: _Reading, options: Options) -> _Reading:
     if options.types or not options.cplus:
         return reading
     templates = [s.function for s in reading.signatures if s.function.template]
-    chosen = {_locate(f): choose_types(reading.tree, f, codegen.reached(f, reading.unit)) for f in templates}
+    chosen = {_locate(f): choose_types(reading.tree, f, codegen.find_reached(f, reading.unit)) for f in templates}
     tries = {place: types.tries for place, types in chosen.items()}
     losing = tuple(place[0] for place, types in chosen.items() if types.loses_digits)
-    return _with_next_types(replace(reading, types=tries, losing=losing), tries.keys())
+    return _use_next_types(replace(reading, types=tries, losing=losing), tries.keys())
 
 
-def _with_next_types(reading: _Reading, places: Collection[_Place]) -> _Reading:
+def _use_next_types(reading: _Reading, places: Collection[_Place]) -> _Reading:
     """The templates at these places with the next types to try."""
 
     def changed(signature: Signature) -> Signature:
@@ -267,7 +274,7 @@ def _with_next_types(reading: _Reading, places: Collection[_Place]) -> _Reading:
     return replace(reading, signatures=tuple(map(changed, reading.signatures)), types=types)
 
 
-def _without_unresolved(cell: CellBuild, reading: _Reading) -> _Reading:
+def _drop_unresolved(cell: CellBuild, reading: _Reading) -> _Reading:
     """Leave out declared functions that no library has: link references alone, before hundreds of loops compile."""
     try:
         references = replace(cell, flags=(*cell.flags, "-O0", "-w"))
@@ -275,7 +282,7 @@ def _without_unresolved(cell: CellBuild, reading: _Reading) -> _Reading:
         text = f"{cell.source}{inline}\n{reading.library.references}"
         compilers.compile_shared(cell.tool, text, **references.arguments("references.so"))
     except LinkError as fault:
-        return replace(reading, library=linked(reading.library, fault))
+        return replace(reading, library=drop_unlinked(reading.library, fault))
     return reading
 
 
@@ -288,12 +295,12 @@ def _compile_functions(cell: CellBuild, planned: CellBuild, plan: cells.UnitPlan
     checked = "-D__UFM_CHECKED" in options.compile_args
     signatures = (*reading.signatures, *reading.library.signatures)
     parallel = bool(options.parallel)
-    driver = cells.driver(cell.tool, signatures=signatures, parallel=parallel, folder=folder, checked=checked)
-    objects = [driver, *cells.vector_math(cell.tool, plan.math.functions, folder=folder)]
-    objects += cells.exceptions(cell.tool, cell.source, folder=folder)
+    driver = cells.compile_driver(cell.tool, signatures=signatures, parallel=parallel, folder=folder, checked=checked)
+    objects = [driver, *cells.compile_vector_math(cell.tool, plan.math.functions, folder=folder)]
+    objects += cells.compile_exceptions(cell.tool, cell.source, folder=folder)
     library = folder / "cell.so"
     exports = codegen.contained(
-        [(plain_functions.pointer(f, reading.unit), f) for f in reading.native], cplus=options.cplus
+        [(plain_functions.write_pointer(f, reading.unit), f) for f in reading.native], cplus=options.cplus
     )
     first, first_fault = reading, None
     with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-python-form") as pool:
@@ -311,38 +318,38 @@ def _compile_functions(cell: CellBuild, planned: CellBuild, plan: cells.UnitPlan
                 math=plan.math,
             )
             try:
-                diagnostics = planned.compiled_in_parts(translation, library, objects)
+                diagnostics = planned.compile_in_parts(translation, library, objects)
                 if diagnostics is None:
                     arguments = planned.arguments(library.name, *objects)
                     arguments["run"] = functools.partial(shortcuts.run_programs, ahead=planned.ahead)
                     diagnostics = compilers.compile_shared(cell.tool, translation.text, **arguments)
             except LinkError as fault:  # again without what no library has
-                reading = replace(reading, library=linked(reading.library, fault))
+                reading = replace(reading, library=drop_unlinked(reading.library, fault))
                 if reading.is_empty:
                     raise
             except CompileError as fault:
                 more = {}
                 if options.cplus and not options.types:  # with --types the user sees what is wrong with them
-                    more = _refused_functions(fault, translation, reading, name=cell.name)
+                    more = _find_refused(fault, translation, reading, name=cell.name)
                 if again := {place for place in more if reading.types.get(place)}:
                     first_fault = first_fault or fault
-                    reading = _with_next_types(reading, again)
+                    reading = _use_next_types(reading, again)
                     continue
                 remaining = tuple(s for s in reading.signatures if _locate(s.function) not in more)
-                if more and (remaining or reading.plain) and (reading.left_out or cell.fault_alone() is None):
+                if more and (remaining or reading.plain) and (reading.left_out or cell.find_fault_alone() is None):
                     reading = replace(reading, signatures=remaining, left_out={**reading.left_out, **more})
-                elif exports.contained and not _blames(fault, cell.name):
+                elif exports.contained and not _is_in_cell(fault, cell.name):
                     # Some type has no name after the cell: plain functions are called uncontained.
                     exports = replace(exports, contained=(), text="")
                 else:
-                    raise planned.blamed(first_fault or fault) from None
+                    raise planned.blame(first_fault or fault) from None
     known = forms.result() if reading.signatures == first.signatures else _write_python_forms(cell, reading)
     return _Compiled(library.read_bytes(), translation, tuple(diagnostics), reading, known)
 
 
 def _write_python_forms(cell: CellBuild, reading: _Reading) -> Mapping[str, tuple[Signature, cells.Form]]:
     """Each name's signature with its Python form."""
-    signatures = cells.representatives(reading.signatures)
+    signatures = cells.pick_representatives(reading.signatures)
     return write_python_forms(reading.tree, signatures, reading.unit, cell.options)
 
 
@@ -354,7 +361,7 @@ def write_python_forms(
     def lowered(types: Mapping[str, int]) -> Program:
         return lower(text, types=types)
 
-    return cells.python_forms(lowered, signatures, unit, options)
+    return cells.write_python_forms(lowered, signatures, unit, options)
 
 
 def _describe(planned: CellBuild, plan: cells.UnitPlan, compiled: _Compiled) -> CompiledCell:
@@ -363,11 +370,11 @@ def _describe(planned: CellBuild, plan: cells.UnitPlan, compiled: _Compiled) -> 
     types = codegen.read_types(compiled.code, translation)
     bound = {s.name for s in reading.signatures}
     known = {**compiled.forms, **{s.name: (s, ONLY_DECLARED) for s in reading.library.signatures}}
-    refused = cells.foreign_types(translation.instances, types, name=planned.name, source=planned.source)
+    refused = cells.find_foreign_types(translation.instances, types, name=planned.name, source=planned.source)
     if refused.keys() >= known.keys() and not reading.plain:
         refused = {}  # there is nothing else, so that is an error
     faults = {name: _describe_fault(name, *fault, planned) for name, fault in reading.faults.items()}
-    functions = cells.c_ufunc_entries(
+    functions = cells.make_c_ufunc_entries(
         translation,
         types,
         known,
@@ -380,10 +387,10 @@ def _describe(planned: CellBuild, plan: cells.UnitPlan, compiled: _Compiled) -> 
     functions = [replace(f, records=records.get(f.name, ())) for f in functions]
     needs_types = reading.plain or reading.of_structures
     types_text = type_definitions(reading.tree, cplus=options.cplus) if needs_types else ""
-    functions += plain_functions.entries(reading.plain, types_text)
+    functions += plain_functions.make_plain_entries(reading.plain, types_text)
     for index, function in enumerate(reading.of_structures, start=len(reading.plain)):
         place = next(n for n, f in enumerate(functions) if f.records and f.source == function.text)
-        declaration = f"{types_text}\n{cells.prototype(function)}"
+        declaration = f"{types_text}\n{cells.write_prototype(function)}"
         functions[place] = replace(functions[place], index=index, declaration=declaration)
     notes = (*plan.notes, *reading.unbound, *_write_notes(reading, bound), *reading.library.notes(options))
     notes += tuple(_list_ignored_comments(reading.unit, bound))
@@ -415,14 +422,14 @@ def _list_ignored_comments(unit: Unit, bound: Collection[str]) -> list[str]:
     """Write a note for each ``// ufunc:`` comment that counts for no function that is bound."""
     remedy = "write it directly above the function that it is for"
     notes = [
-        f"line {line_mark(n)}: the comment 'ufunc: {words}' counts for no function: {remedy}"
+        f"line {mark_line(n)}: the comment 'ufunc: {words}' counts for no function: {remedy}"
         for n, words in unit.stray_notes
     ]
     hidden = [f for f in unit.functions if f.static and f.annotation and not f.file and f.name not in bound]
     return notes + [f"{f.name} has a // ufunc: comment, but is static: remove `static` to bind it" for f in hidden]
 
 
-def _blames(fault: CompileError, name: str) -> bool:
+def _is_in_cell(fault: CompileError, name: str) -> bool:
     """Whether the compiler reports an error in the cell itself."""
     return any(d.severity == "error" and d.file == name for d in fault.diagnostics)
 
@@ -431,7 +438,7 @@ def _locate(function: Function) -> _Place:
     return function.name, function.file, function.line
 
 
-def _refused_functions(
+def _find_refused(
     fault: CompileError, translation: codegen.Translation, reading: _Reading, *, name: str
 ) -> dict[_Place, str]:
     """Find the functions that compile, but not their loops, with the compiler's reasons.
@@ -447,7 +454,7 @@ def _refused_functions(
     in_cell = [d for d in errors if d.file != compilers.GENERATED]
     for error in in_cell:
         hit = [f for f in templates if (f.file or name) == error.file and f.line <= error.line <= f.end_line]
-        why = f"line {line_mark(error.line)}: {error.message}"
+        why = f"line {mark_line(error.line)}: {error.message}"
         result |= {_locate(f): why for f in hit}
     for line, message in _list_errors_in_loops(fault.output) if len(errors) > len(in_cell) else ():
         # The message has the name of a type of the loop, or its line or one above has.
@@ -512,4 +519,4 @@ _READS = re.compile(r"(?:#|%:|\?\?=)[ \t]*(?:include|import|embed)(?![ \t]*<)|__
 def _is_whole(source: str, options: Options) -> bool:
     """Whether the text of a cell seems to be all that it is made of, and CPUs make a difference to it."""
     others = options.include or options.src or options.lib or options.link_args or options.wrap
-    return bool(shortcuts.this_level()) and options.arch != "native" and not (others or _READS.search(source))
+    return bool(shortcuts.find_this_level()) and options.arch != "native" and not (others or _READS.search(source))

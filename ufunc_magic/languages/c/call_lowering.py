@@ -25,16 +25,16 @@ from ...ir import (
     MathFunction,
     Name,
     Symbol,
-    c_name,
-    header_constant,
+    convert_usually,
+    find_header_constant,
+    find_math_function,
     is_pure,
-    math_function,
-    promoted,
-    usual,
+    promote,
+    spell_c_name,
 )
-from .c_tree import text_of, walk
+from .c_tree import take_text, walk
 from .expression_lowering import ExpressionLowerer
-from .lowering_context import part, parts, root_symbol
+from .lowering_context import find_root_symbol, list_parts, part
 from .lowering_values import Head
 from .type_lowering import CONTAINER, UNKNOWN
 
@@ -64,7 +64,7 @@ class CallLowerer(ExpressionLowerer):
         function, listed = part(node, "function"), node.child_by_field_name("arguments")
         if function is None or listed is None:
             return self.opaque(node)
-        nodes = parts(listed)
+        nodes = list_parts(listed)
         if function.type == "field_expression":
             return self._lower_method(function, nodes, node)
         name = _find_plain_name(function)
@@ -83,7 +83,7 @@ class CallLowerer(ExpressionLowerer):
             described = next((n for n in walk(function) if n.type == "type_descriptor"), None)
             if described is not None and len(nodes) == 1:
                 return self.cast(self.value(nodes[0]), described, node)
-        t = self.types.named(" ".join(text_of(function).split()))
+        t = self.types.named(" ".join(take_text(function).split()))
         if t.kind == "c" and len(nodes) == 2:
             return self.initial(listed, t)[0]
         if t.kind not in "?V" and len(nodes) == 1:
@@ -101,7 +101,7 @@ class CallLowerer(ExpressionLowerer):
         if t.integral and member in ("max", "min", "lowest"):
             return Constant(at=self.at(node), type=t, value=t.high if member == "max" else t.low)
         macro = _NUMERIC_LIMITS.get(member, "")
-        limit = header_constant(macro.replace("DBL", "FLT") if t == FLOAT else macro)
+        limit = find_header_constant(macro.replace("DBL", "FLT") if t == FLOAT else macro)
         if limit is None or t not in (FLOAT, DOUBLE):
             return None
         return Constant(at=self.at(node), type=t, value=limit.value, spelling=limit.spelling)
@@ -142,16 +142,16 @@ class CallLowerer(ExpressionLowerer):
         owner, field = part(function, "argument"), function.child_by_field_name("field")
         if owner is None or field is None:
             return self.opaque(node)
-        base, name = self.value(owner), text_of(field)
+        base, name = self.value(owner), take_text(field)
         if base.type.kind == "c" and name in ("real", "imag") and not nodes:
             return Field(at=self.at(node), type=CType("f", base.type.bits), base=base, name=name)
         values = self._lower_values(nodes)
         if base.type.kind == "a" and (read := self._read_container(base, name, values, node)) is not None:
             return read
         self.change(base)
-        self.resized |= {root_symbol(base)} if name not in _KEEPING else set()
+        self.resized |= {find_root_symbol(base)} if name not in _KEEPING else set()
         self._touch(values)
-        return self._make_call(node, UNKNOWN, text_of(function), values, "method", through=base)
+        return self._make_call(node, UNKNOWN, take_text(function), values, "method", through=base)
 
     def _read_container(
         self, base: Expression, name: str, values: Sequence[Expression], node: Node
@@ -186,12 +186,12 @@ class CallLowerer(ExpressionLowerer):
         head = heads[chosen]
         for missing in head.defaults[len(values) :]:
             if missing is not None:
-                values.append(self.scope.constant_value(missing))
+                values.append(self.scope.lower_constant(missing))
         arguments = []
         for position, e in enumerate(values):
             symbol = head.parameters[position] if position < len(head.parameters) else None
             if symbol is not None and symbol.type.name == CONTAINER:
-                self.resized |= {root_symbol(e)} if not symbol.const else set()
+                self.resized |= {find_root_symbol(e)} if not symbol.const else set()
                 if self.scope.changes(symbol.name) and not symbol.const:
                     e = self.opaque(nodes[position], "passes a container that a function changes")
             elif symbol is not None and symbol.reference and not symbol.const:
@@ -236,10 +236,10 @@ class CallLowerer(ExpressionLowerer):
         if self.cplus and values and all(v.type.arithmetic for v in values) and short in ("min", "max", "clamp"):
             t = values[0].type
             for v in values[1:]:
-                t = t if t == v.type else usual(t, v.type)
+                t = t if t == v.type else convert_usually(t, v.type)
             return self._make_call(node, t, name, [self.convert(v, t) for v in values], "library")
         resolved = self._resolve_name(name, short, values)
-        entry = math_function(resolved)
+        entry = find_math_function(resolved)
         if entry is None:
             if not is_pure(short):
                 self._touch(values)
@@ -277,33 +277,33 @@ class CallLowerer(ExpressionLowerer):
         if not self.cplus and (not self.scope.generic_math or short == "abs" or any(t.kind == "c" for t in numbers)):
             return name
         if any(t.kind == "c" for t in numbers):
-            row = math_function(_COMPLEX_NAMES.get(short, short if short.startswith("c") else f"c{short}"))
+            row = find_math_function(_COMPLEX_NAMES.get(short, short if short.startswith("c") else f"c{short}"))
             if row is None or row[0].result not in ("complex", "real"):
-                row = math_function(_COMPLEX_NAMES.get(short, f"c{short}")) or math_function(short)
+                row = find_math_function(_COMPLEX_NAMES.get(short, f"c{short}")) or find_math_function(short)
             if row is None:
                 return name
             bits = max(t.bits for t in numbers if t.kind in "fc")
-            return c_name(row[0], CType("f", bits)) if row[0].name != "__norm" else "__norm"
+            return spell_c_name(row[0], CType("f", bits)) if row[0].name != "__norm" else "__norm"
         if short in ("real", "imag", "arg", "norm"):
             return name
         if short == "popcount" and name.startswith("std::"):
             return "popcountll" if numbers[0].bits == 64 else short
         three = short == "hypot" and len(values) == 3
-        row = math_function("__hypot3" if three else short)
+        row = find_math_function("__hypot3" if three else short)
         if row is None or not (three or (row[0].name == short and not short.startswith("__"))) or not row[0].suffixes:
             if short == "abs" and numbers[0].kind == "f":
-                return c_name(math_function("fabs")[0], numbers[0])  # type: ignore[index]
+                return spell_c_name(find_math_function("fabs")[0], numbers[0])  # type: ignore[index]
             if short == "abs" and numbers[0].integral:
-                return "llabs" if promoted(numbers[0]).bits == 64 and LONG.bits == 32 else _choose_abs(numbers[0])
+                return "llabs" if promote(numbers[0]).bits == 64 and LONG.bits == 32 else _choose_abs(numbers[0])
             return name
         if name.startswith("__builtin_") or row[0].result in ("complex", "real"):
             return name
         count = row[0].integer[0] if row[0].integer is not None else -1
         floating = [t for position, t in enumerate(numbers) if position != count]
         if floating and all(t == FLOAT for t in floating):
-            return c_name(row[0], FLOAT)
+            return spell_c_name(row[0], FLOAT)
         wide = CType("f", 80)
-        return c_name(row[0], wide) if wide in floating else row[0].name
+        return spell_c_name(row[0], wide) if wide in floating else row[0].name
 
     def _find_result_type(self, result: str, t: CType, values: Sequence[Expression]) -> CType:
         match result:
@@ -321,7 +321,7 @@ class CallLowerer(ExpressionLowerer):
 
 
 def _choose_abs(t: CType) -> str:
-    return "abs" if promoted(t).bits == 32 else "labs"
+    return "abs" if promote(t).bits == 32 else "labs"
 
 
 def _rank(t: CType, parameter: Symbol) -> int:
@@ -335,7 +335,7 @@ def _rank(t: CType, parameter: Symbol) -> int:
         return 9
     if parameter.reference and not parameter.const:
         return 9
-    if (t.integral and promoted(t) == to) or (t == FLOAT and to == DOUBLE):
+    if (t.integral and promote(t) == to) or (t == FLOAT and to == DOUBLE):
         return 1
     return 2
 
@@ -350,6 +350,6 @@ def _find_plain_name(function: Node) -> str:
             function = inner
         scope, name = function.child_by_field_name("scope"), part(function, "name")
         if function.type != "qualified_identifier" or name is None:
-            return "::".join([*words, text_of(function)])
+            return "::".join([*words, take_text(function)])
         words += [_find_plain_name(scope)] if scope is not None else []
         function = name

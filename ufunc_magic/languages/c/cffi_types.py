@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from .c_text import constant
-from .c_tree import one_at_a_time, text_of
+from .c_text import evaluate_constant
+from .c_tree import take_text, take_turns
 from .declarations import CText
 
 _TAGGED = ("struct_specifier", "union_specifier", "enum_specifier")
 
 
-@one_at_a_time
+@take_turns
 def type_definitions(tree: CText, *, cplus: bool = False) -> str:
     """Every struct, union, enum and typedef that a cell defines at file scope, one to a line.
 
@@ -25,12 +25,14 @@ def type_definitions(tree: CText, *, cplus: bool = False) -> str:
             nodes.append(node)
         elif kind is not None and kind.type in _TAGGED and kind.child_by_field_name("body"):
             nodes.append(kind)  # struct point { ... } origin;
-    lines = [" ".join(text_of(node).split()).rstrip(";") + ";" for node in nodes]
-    numbers = {n: value for n, body in tree.macros.items() if (value := constant(body, tree.macros)) is not None}
+    lines = [" ".join(take_text(node).split()).rstrip(";") + ";" for node in nodes]
+    numbers = {
+        n: value for n, body in tree.macros.items() if (value := evaluate_constant(body, tree.macros)) is not None
+    }
     words = {**numbers, "_Atomic": "_Complex"}  # as `readable` has it
     lines = [re.sub(r"\b[A-Za-z_]\w*\b", lambda m: str(words.get(m[0], m[0])), line) for line in lines]
     tagged = [(node, node.child_by_field_name("name")) for node in nodes if cplus and node.type in _TAGGED]
     # C has no enum class.
-    plain = [(node.children[0].type, text_of(name)) for node, name in tagged if name and node.children[1] == name]
+    plain = [(node.children[0].type, take_text(name)) for node, name in tagged if name and node.children[1] == name]
     tags = [f"typedef {word} {name} {name};" for word, name in plain]
     return "\n".join([*lines, *tags])

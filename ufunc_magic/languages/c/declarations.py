@@ -14,12 +14,12 @@ from typing import Literal, NamedTuple
 
 from tree_sitter import Node
 
-from ...cells import template_arguments
+from ...cells import split_template
 from ...codegen import CONTAINERS, TEXTS, VIEWS
 from ...ir import Program
 from ...model import ConstReferenceParameter, ContainerParameter, Member, Parameter, ReferenceParameter
-from .c_text import KEYWORDS, constant
-from .c_tree import ALIGNED, text_of
+from .c_text import KEYWORDS, evaluate_constant
+from .c_tree import ALIGNED, take_text
 
 #: Types that cells use without saying where from, and those of no interest to anybody.
 _STANDARD = """
@@ -74,7 +74,7 @@ class Declaration(NamedTuple):
         return self._replace(const=self.const and bool(rest), marks=tuple(rest))
 
 
-def _declares_method(member: Node) -> bool:
+def _is_method(member: Node) -> bool:
     """Whether it declares a function, which takes no place in a structure."""
     return member.type == "field_declaration" and all(
         d.marks[:1] and d.marks[0].kind == "(" for d, _ in read_declarations(member)
@@ -90,7 +90,7 @@ def _is_default_constructible(body: Node) -> bool:
         and (declarator := one.child_by_field_name("declarator"))
         and declarator.type == "function_declarator"
         and one.child_by_field_name("type") is None
-        and text_of(declarator)[0] != "~"
+        and take_text(declarator)[0] != "~"
     ]
     return not constructors or any(
         c and all(p.type == "optional_parameter_declaration" for p in c.named_children) for c in constructors
@@ -128,12 +128,12 @@ def _read_marks(node: Node) -> tuple[str, tuple[Mark, ...]]:
         elif "array_declarator" in kind:
             size = node.child_by_field_name("size")
             size = None if size is None or size.type == "*" else size
-            marks.append(Mark("[", text_of(size) if size else "", size))
+            marks.append(Mark("[", take_text(size) if size else "", size))
         elif "function_declarator" in kind:
             listed = node.child_by_field_name("parameters")
-            marks.append(Mark("(", " ".join(text_of(listed).split()) if listed else "()", node))
+            marks.append(Mark("(", " ".join(take_text(listed).split()) if listed else "()", node))
         elif not kind.endswith("declarator"):
-            return "".join(text_of(node).split()), tuple(reversed(marks))
+            return "".join(take_text(node).split()), tuple(reversed(marks))
         inner = node.child_by_field_name("declarator")
         if inner is None:
             inner = next((c for c in reversed(node.named_children) if c.type.endswith(_DECLARATOR)), None)
@@ -147,7 +147,7 @@ def read_declarations(node: Node) -> list[tuple[Declaration, str]]:
     for declarator in node.children_by_field_name("declarator"):
         value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
         name, marks = _read_marks(declarator)
-        everything.append((Declaration(name, base, const, marks, storage), text_of(value) if value else ""))
+        everything.append((Declaration(name, base, const, marks, storage), take_text(value) if value else ""))
     return everything or [(Declaration("", base, const, (), storage), "")]
 
 
@@ -162,7 +162,7 @@ def find_end_of_declarator(definition: Node) -> int:
     return declarator.end_byte if declarator else definition.start_byte
 
 
-def qualifiers(definition: Node) -> frozenset[str]:
+def read_qualifiers(definition: Node) -> frozenset[str]:
     """Words before a function definition that say where it runs, and ``inline`` where C99 writes out no function."""
     storage = _read_specifiers(definition)[2]
     inline = storage & _INLINE and not storage & {"static", "extern"}
@@ -180,13 +180,13 @@ def _read_specifiers(node: Node) -> tuple[str, bool, frozenset[str]]:
         if child.start_byte >= end:
             break
         if child.type == "type_qualifier":
-            word = text_of(child)
+            word = take_text(child)
             const = const or word in ("const", "constexpr", "__const")
             imaginary = imaginary or word == "_Atomic"
             storage |= {ALIGNED} & {word}
         elif child.type == "storage_class_specifier":
-            storage.add(text_of(child))
-    if any(c.type == "attribute_specifier" and "align" in text_of(c) for c in node.children):
+            storage.add(take_text(child))
+    if any(c.type == "attribute_specifier" and "align" in take_text(c) for c in node.children):
         storage.add(ALIGNED)
     if imaginary:
         base = f"{base or 'double'} _Complex"
@@ -197,11 +197,11 @@ def _read_base(specifier: Node | None) -> str:
     if specifier is None:
         return ""
     if specifier.type == "placeholder_type_specifier":  # auto, without the concept in front of it
-        return "auto" if text_of(specifier).endswith("auto") else "decltype(auto)"
+        return "auto" if take_text(specifier).endswith("auto") else "decltype(auto)"
     if specifier.type.endswith("_specifier") and specifier.children and specifier.type != "sized_type_specifier":
         name = specifier.child_by_field_name("name")
-        return f"{specifier.children[0].type} {text_of(name) if name else ''}".strip()
-    return " ".join(word for word in text_of(specifier).split() if word not in ("const", "volatile"))
+        return f"{specifier.children[0].type} {take_text(name) if name else ''}".strip()
+    return " ".join(word for word in take_text(specifier).split() if word not in ("const", "volatile"))
 
 
 class TemplateParameter(NamedTuple):
@@ -212,7 +212,7 @@ class TemplateParameter(NamedTuple):
     has_default: bool
 
 
-def template_parameters(template: Node) -> list[TemplateParameter]:
+def read_template_parameters(template: Node) -> list[TemplateParameter]:
     """The parameters of a ``template <...>``; a pack of types has no name."""
     listed = template.child_by_field_name("parameters")
     result = []
@@ -220,7 +220,7 @@ def template_parameters(template: Node) -> list[TemplateParameter]:
         optional = one.type.startswith("optional_")
         if one.type.endswith("type_parameter_declaration"):
             name = one.child_by_field_name("name") or _find_first(one, "type_identifier")
-            word = text_of(name) if name and not one.type.startswith("variadic_") else ""
+            word = take_text(name) if name and not one.type.startswith("variadic_") else ""
             result.append(TemplateParameter(word, True, optional))
         elif one.type != "comment":
             declared = read_declarations(one)[0][0]
@@ -229,9 +229,9 @@ def template_parameters(template: Node) -> list[TemplateParameter]:
     return result
 
 
-def template_names(template: Node) -> tuple[str, ...]:
+def read_template_names(template: Node) -> tuple[str, ...]:
     """Names of the type parameters of a ``template <...>``."""
-    return tuple(p.name for p in template_parameters(template) if p.is_type and p.name)
+    return tuple(p.name for p in read_template_parameters(template) if p.is_type and p.name)
 
 
 def type_words(spelled: str, *, without: Collection[str] = ()) -> list[str]:
@@ -304,7 +304,7 @@ class DeclaredTypes:
         if node.type == "alias_declaration":
             name = node.child_by_field_name("name")
             target = read_declarations(specifier)[0][0] if specifier and name else None
-            everything = [target._replace(name=text_of(name))] if target and name else []
+            everything = [target._replace(name=take_text(name))] if target and name else []
         else:
             everything = [declared for declared, _ in read_declarations(node) if declared.name]
         for declared in everything:
@@ -320,7 +320,7 @@ class DeclaredTypes:
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         if body is None or node.type not in TAGGED:
             return []
-        names = [text_of(name)] if name else []
+        names = [take_text(name)] if name else []
         self._remember_members(node, *names)
         if self.cplus and name:
             word = "enum" if node.type == "enum_specifier" else "struct"
@@ -332,8 +332,8 @@ class DeclaredTypes:
         for one in body.named_children if node.type == "enum_specifier" else ():
             enumerator, value = one.child_by_field_name("name"), one.child_by_field_name("value")
             if enumerator and not scoped:
-                names.append(text_of(enumerator))
-                self.constants[names[-1]] = text_of(value) if value else f"{previous} + 1"
+                names.append(take_text(enumerator))
+                self.constants[names[-1]] = take_text(value) if value else f"{previous} + 1"
                 previous = names[-1]
         return names
 
@@ -353,11 +353,9 @@ class DeclaredTypes:
         for one in body.named_children:
             if any(c.type == "virtual" for c in one.children):
                 return "has virtual functions"
-            if one.type in ("comment", "function_definition", "declaration", "friend_declaration") or _declares_method(
-                one
-            ):
+            if one.type in ("comment", "function_definition", "declaration", "friend_declaration") or _is_method(one):
                 continue
-            if one.type != "field_declaration" or "vector_size" in text_of(one):
+            if one.type != "field_declaration" or "vector_size" in take_text(one):
                 return _MORE
             if any(c.type in ("type_qualifier", "storage_class_specifier", "bitfield_clause") for c in one.children):
                 return _MORE
@@ -372,7 +370,7 @@ class DeclaredTypes:
                 if not declared.name:  # members of a nameless structure are the outer one's
                     members += record
                     continue
-                plain = self.without_typedefs(declared)
+                plain = self.resolve_typedefs(declared)
                 if any(mark.kind != "[" for mark in plain.marks):
                     return "contains pointers"
                 sizes = [self._read_size(mark.text) for mark in plain.marks]
@@ -387,10 +385,10 @@ class DeclaredTypes:
         if definition.id not in self._heads:
             declared = read_declarations(definition)[0][0]
             is_function = bool(declared.name and declared.marks) and declared.marks[0].kind == "("
-            self._heads[definition.id] = self.function_head(declared, definition) if is_function else None
+            self._heads[definition.id] = self.read_function_head(declared, definition) if is_function else None
         return self._heads[definition.id]
 
-    def function_head(self, declared: Declaration, node: Node) -> FunctionHead:
+    def read_function_head(self, declared: Declaration, node: Node) -> FunctionHead:
         """The head of a function that ``node`` declares, a prototype or a definition."""
         listed = declared.marks[0].node.child_by_field_name("parameters") if declared.marks[0].node else None
         variadic = any(one.type in _VARIADIC for one in (listed.children if listed else ()))
@@ -410,7 +408,7 @@ class DeclaredTypes:
         parameters = []
         for one in listed.named_children if listed else ():
             if one.type == "identifier":
-                name = text_of(one)
+                name = take_text(one)
                 parameters.append((old.get(name, Declaration(name, "int")), one))
             elif one.type in ("parameter_declaration", "optional_parameter_declaration"):
                 declared = read_declarations(one)[0][0]
@@ -426,7 +424,7 @@ class DeclaredTypes:
         parameters = []
         for declared, one in head.parameters:
             parameter, default = self.parameter(declared, line=one.start_point[0] + 1), find_default(one)
-            parameters.append(replace(parameter, default=text_of(default)) if default else parameter)
+            parameters.append(replace(parameter, default=take_text(default)) if default else parameter)
         return tuple(parameters)
 
     def _is_name(self, word: str) -> bool:
@@ -435,7 +433,7 @@ class DeclaredTypes:
 
     def parameter(self, declared: Declaration, *, line: int) -> Parameter:
         """A parameter as a caller sees it, typedefs of arrays and pointers seen through."""
-        plain = self.without_typedefs(declared)
+        plain = self.resolve_typedefs(declared)
         marks, base, const, name = list(plain.marks), plain.base, plain.const, plain.name
         if any(mark.kind == "(" for mark in marks):
             # A parameter that is a function is a pointer to one.
@@ -503,19 +501,19 @@ class DeclaredTypes:
             if target is None or target.marks or target.base == spelled:
                 break
             spelled = target.base
-        name, arguments = template_arguments(spelled)
+        name, arguments = split_template(spelled)
         word = name.removeprefix("::").removeprefix("std::")
         return ("", ()) if self.is_class(word) else (word, arguments)
 
     def _read_size(self, text: str) -> int | str | None:
         """A dimension: its value, the expression where it is no constant, None where there is none."""
         text = " ".join(text.split())
-        value = int(text) if text.isdecimal() and len(text) < 10 else constant(text, self.constants)
+        value = int(text) if text.isdecimal() and len(text) < 10 else evaluate_constant(text, self.constants)
         if value is not None:
             return value if 0 < value < 2**31 else None
         return text or None
 
-    def without_typedefs(self, declared: Declaration) -> Declaration:
+    def resolve_typedefs(self, declared: Declaration) -> Declaration:
         """A declaration with typedefs of arrays, of pointers and of what is const seen through."""
         result = current = declared
         for _ in range(32):

@@ -33,14 +33,14 @@ from ...ir import (
     StringLiteral,
     Symbol,
     Unary,
-    float_value,
-    integer,
-    integer_value,
+    evaluate_integer,
+    read_float,
+    read_integer,
     walk as walk_ir,
 )
-from .c_tree import text_of
+from .c_tree import take_text
 from .declarations import read_declarations
-from .lowering_context import Context, bare, brief, part, parts, root_symbol
+from .lowering_context import Context, find_root_symbol, list_parts, part, shorten, strip_parentheses
 from .type_lowering import CHARACTERS, CONTAINER, UNKNOWN
 
 #: Elements of a table that is still read.
@@ -70,17 +70,17 @@ class ExpressionLowerer(Context):
 
     def value(self, node: Node) -> Expression:
         """An expression, whatever it is."""
-        node = bare(node)
+        node = strip_parentheses(node)
         lower = self._EXPRESSIONS.get(node.type)
         return lower(self, node) if lower is not None else self.opaque(node)
 
     def opaque(self, node: Node, reason: str = "", t: CType = UNKNOWN, *, acts: bool = False) -> Expression:
         """An opaque expression, with the parts that can be lowered."""
-        reason = reason or f"uses `{brief(node)}`, which has no Python form"
+        reason = reason or f"uses `{shorten(node)}`, which has no Python form"
         inside = self.inside(node)
         self.stores += bool(inside)
         return OpaqueExpression(
-            at=self.at(node), type=t, reason=reason, text=text_of(node), operands=tuple(inside), acts=acts
+            at=self.at(node), type=t, reason=reason, text=take_text(node), operands=tuple(inside), acts=acts
         )
 
     def inside(self, node: Node) -> list[IRNode]:
@@ -90,7 +90,7 @@ class ExpressionLowerer(Context):
     # -- constants (6.4.4) ------------------------------------------------------------------------
 
     def _lower_number(self, node: Node) -> Expression:
-        text, at = text_of(node), self.at(node)
+        text, at = take_text(node), self.at(node)
         if text[0] in "+-":  # the C grammar counts a sign in `? -1 : 1` to the number
             e = self._read_constant(text[1:].lstrip(), node, at)
             e = self.promote(e)
@@ -98,21 +98,21 @@ class ExpressionLowerer(Context):
         return self._read_constant(text, node, at)
 
     def _read_constant(self, text: str, node: Node, at: Position) -> Expression:
-        whole = integer_value(text)
+        whole = read_integer(text)
         if whole is not None:
             return Constant(
                 at=at, type=whole[1], value=whole[0], spelling=text if text[1:2] in tuple("xXbB01234567") else ""
             )
-        imaginary = text[-1:] in "ij" and float_value(text[:-1] if "." in text or "e" in text else f"{text[:-1]}.0")
+        imaginary = text[-1:] in "ij" and read_float(text[:-1] if "." in text or "e" in text else f"{text[:-1]}.0")
         if imaginary:
             return Constant(at=at, type=CType("c", imaginary[1].bits), value=complex(0, imaginary[0]), spelling=text)
-        real = float_value(text)
+        real = read_float(text)
         if real is None:
             return self.opaque(node, f"cannot read the number `{text}`", DOUBLE)
         return Constant(at=at, type=real[1], value=real[0], spelling=text)
 
     def _lower_char(self, node: Node) -> Expression:
-        text = text_of(node)
+        text = take_text(node)
         try:
             inner = text[1:-1].encode().decode("unicode_escape")
         except UnicodeDecodeError:
@@ -124,20 +124,20 @@ class ExpressionLowerer(Context):
         return Constant(at=self.at(node), type=_CHAR if self.cplus else INT, value=code, spelling=text)
 
     def _lower_boolean(self, node: Node) -> Expression:
-        word = text_of(node)
+        word = take_text(node)
         return Constant(at=self.at(node), type=self.truth, value=int(word == "true"), spelling=word)
 
     def _lower_null(self, node: Node) -> Expression:
-        return Constant(at=self.at(node), type=CType("a", of=CType("v")), value=0, spelling=text_of(node))
+        return Constant(at=self.at(node), type=CType("a", of=CType("v")), value=0, spelling=take_text(node))
 
     def _lower_string(self, node: Node) -> Expression:
-        text = text_of(node)
+        text = take_text(node)
         return StringLiteral(at=self.at(node), type=_STRING, value=text[text.find('"') + 1 : text.rfind('"')])
 
     # -- names (6.5.1) ----------------------------------------------------------------------------
 
     def _lower_name(self, node: Node) -> Expression:
-        word = text_of(node)
+        word = take_text(node)
         symbol = self.lookup(word)
         if symbol is None:
             return self._lower_outside(word, node)
@@ -146,7 +146,7 @@ class ExpressionLowerer(Context):
         return Name(at=self.at(node), type=symbol.type, symbol=symbol)
 
     def _lower_qualified(self, node: Node) -> Expression:
-        return self._lower_outside(text_of(node).rpartition("::")[2], node)
+        return self._lower_outside(take_text(node).rpartition("::")[2], node)
 
     def _lower_outside(self, word: str, node: Node) -> Expression:
         """The value of a name of file scope or of a header."""
@@ -155,7 +155,7 @@ class ExpressionLowerer(Context):
             return Name(at=at, type=entry.type, symbol=entry)
         if isinstance(entry, Constant):
             return Constant(at=at, type=entry.type, value=entry.value, spelling=entry.spelling)
-        return OpaqueExpression(at=at, type=UNKNOWN, reason=entry, text=text_of(node))
+        return OpaqueExpression(at=at, type=UNKNOWN, reason=entry, text=take_text(node))
 
     # -- operators (6.5.3 to 6.5.15) --------------------------------------------------------------
 
@@ -189,8 +189,8 @@ class ExpressionLowerer(Context):
             return OpaqueExpression(
                 at=at,
                 type=UNKNOWN,
-                reason=f"uses `{brief(node)}`, which has no Python form",
-                text=text_of(node),
+                reason=f"uses `{shorten(node)}`, which has no Python form",
+                text=take_text(node),
                 operands=(left, right),
             )
         if "a" in (left.type.kind, right.type.kind):
@@ -263,7 +263,7 @@ class ExpressionLowerer(Context):
     def described(self, node: Node) -> CType:
         """The type that a type descriptor names."""
         declared = read_declarations(node)[0][0] if node.type == "type_descriptor" else None
-        return self.types.of(declared).type if declared else self.types.named(" ".join(text_of(node).split()))
+        return self.types.of(declared).type if declared else self.types.named(" ".join(take_text(node).split()))
 
     def _lower_sizeof(self, node: Node) -> Expression:
         type_node, inner = node.child_by_field_name("type"), part(node, "value")
@@ -274,18 +274,20 @@ class ExpressionLowerer(Context):
         del self.changes[changes:]  # the operand is not evaluated
         self.stores = stores
         if t.size is None and inner is not None and inner.type == "identifier":
-            t = self.types.named(text_of(inner))  # `sizeof(T)`, where T reads as a variable
+            t = self.types.named(take_text(inner))  # `sizeof(T)`, where T reads as a variable
         if t.size is None:
-            reason = f"uses `{brief(node)}`, which has no meaning in Python"
-            return OpaqueExpression(at=self.at(node), type=SIZE, reason=reason, text=text_of(node))
-        return Constant(at=self.at(node), type=SIZE, value=t.size, spelling=text_of(node))
+            reason = f"uses `{shorten(node)}`, which has no meaning in Python"
+            return OpaqueExpression(at=self.at(node), type=SIZE, reason=reason, text=take_text(node))
+        return Constant(at=self.at(node), type=SIZE, value=t.size, spelling=take_text(node))
 
     # -- places (6.5.2.1, 6.5.2.3, 6.5.3.2) -------------------------------------------------------
 
     def _lower_subscript(self, node: Node) -> Expression:
         base_node = part(node, "argument")
         # The C++ grammar wraps the subscript in an argument list.
-        indices = [node.child_by_field_name("index")] if not self.cplus else parts(node.child_by_field_name("indices"))
+        indices = (
+            [node.child_by_field_name("index")] if not self.cplus else list_parts(node.child_by_field_name("indices"))
+        )
         if base_node is None or len(indices) != 1 or indices[0] is None:
             return self.opaque(node)
         base, index = self.value(base_node), self.value(indices[0])
@@ -314,7 +316,7 @@ class ExpressionLowerer(Context):
         argument, name_node = part(node, "argument"), node.child_by_field_name("field")
         if argument is None or name_node is None:
             return self.opaque(node)
-        base, at, name = self.value(argument), self.at(node), text_of(name_node)
+        base, at, name = self.value(argument), self.at(node), take_text(name_node)
         operator = node.child_by_field_name("operator")
         if any(c.type == "->" for c in node.children) if operator is None else operator.type == "->":
             pointed = base.type.of if base.type.kind == "a" and base.type.of is not None else UNKNOWN
@@ -330,10 +332,10 @@ class ExpressionLowerer(Context):
         e = self.value(node)
         if isinstance(e, Name | Element | Field | OpaqueExpression):
             return e
-        symbol = root_symbol(e)
+        symbol = find_root_symbol(e)
         writes = frozenset((symbol,)) if symbol is not None else frozenset()
-        reason = f"assigns to `{brief(node)}`"
-        return OpaqueExpression(at=e.at, type=e.type, reason=reason, text=text_of(node), operands=(e,), writes=writes)
+        reason = f"assigns to `{shorten(node)}`"
+        return OpaqueExpression(at=e.at, type=e.type, reason=reason, text=take_text(node), operands=(e,), writes=writes)
 
     def _lower_assignment(self, node: Node) -> Expression:
         left, right, operator = part(node, "left"), part(node, "right"), node.child_by_field_name("operator")
@@ -351,12 +353,12 @@ class ExpressionLowerer(Context):
 
     def _lower_whole_assignment(self, place: Expression, right: Node, node: Node) -> Expression:
         """An assignment to a container: of as many values to its elements, or opaque."""
-        at, symbol = self.at(node), root_symbol(place)
+        at, symbol = self.at(node), find_root_symbol(place)
         if right.type == "compound_literal_expression":
             right = right.child_by_field_name("value") or right
-        items = parts(right)
+        items = list_parts(right)
         while len(items) == 1 and items[0].type == "initializer_list":  # {{a, b}}
-            items = parts(items[0])
+            items = list_parts(items[0])
         value = self.value(right) if right.type != "initializer_list" else None
         values = [self.value(item) for item in items] if value is None else []
         t = place.type.of
@@ -370,8 +372,8 @@ class ExpressionLowerer(Context):
             return OpaqueExpression(
                 at=at,
                 type=UNKNOWN,
-                reason=f"assigns all of `{brief(node)}`",
-                text=text_of(node),
+                reason=f"assigns all of `{shorten(node)}`",
+                text=take_text(node),
                 operands=(*values, *([value] if value is not None else [])),
                 writes=frozenset([symbol] if symbol is not None else []),
             )
@@ -400,7 +402,7 @@ class ExpressionLowerer(Context):
     def initial(self, source: Node, t: CType) -> tuple[Expression, CType]:
         """An initializer for type ``t``, and the type, completed with an array's length."""
         if source.type in ("initializer_list", "argument_list", "parameter_list"):
-            items = parts(source)
+            items = list_parts(source)
             if t.kind == "a" and source.type == "initializer_list":
                 return self._lower_array(source, items, t)
             if t.kind == "c" and len(items) == 2:
@@ -414,7 +416,7 @@ class ExpressionLowerer(Context):
             if t.arithmetic and not items:
                 return self.convert(Constant(at=self.at(source), type=INT, value=0), t), t
             if len(items) != 1 or t.kind in "?V":
-                reason = f"initializes a number with `{brief(source)}`" if t.arithmetic else ""
+                reason = f"initializes a number with `{shorten(source)}`" if t.arithmetic else ""
                 return self.opaque(source, reason or f"uses the type `{t.name}`", t), t
             return self.initial(items[0], t)
         e = self.value(source)
@@ -425,7 +427,7 @@ class ExpressionLowerer(Context):
     def _lower_array(self, source: Node, items: Sequence[Node], t: CType) -> tuple[Expression, CType]:
         if len(items) > LARGEST or source.end_byte - source.start_byte > 16 * LARGEST:
             at = self.at(source)
-            return OpaqueExpression(at=at, type=t, reason="reads a large table", text=brief(source)), t
+            return OpaqueExpression(at=at, type=t, reason="reads a large table", text=shorten(source)), t
         of = t.of if t.of is not None else UNKNOWN
         placed = self._place_items(items)
         if placed is None or (len(placed) <= max(placed, default=-1) and not of.arithmetic):
@@ -452,7 +454,7 @@ class ExpressionLowerer(Context):
             index, value = index + 1, item
             if _is_designated(item):
                 designators = [c for c in item.named_children if c.type == "subscript_designator"]
-                at = integer(self.value(designators[0].named_children[0])) if len(designators) == 1 else None
+                at = evaluate_integer(self.value(designators[0].named_children[0])) if len(designators) == 1 else None
                 source = item.child_by_field_name("value")
                 if at is None or source is None or not 0 <= at < LARGEST:
                     return None

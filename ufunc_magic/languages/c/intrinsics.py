@@ -49,11 +49,11 @@ _PURE = re.compile(
 )
 
 
-def pure(name: str) -> bool:
+def is_pure(name: str) -> bool:
     """Whether an intrinsic depends on its arguments only."""
     return name in _FAST or bool(_PURE.fullmatch(name))
 
 
-def stand_for(names: frozenset[str]) -> frozenset[str]:
+def find_stand_ins(names: frozenset[str]) -> frozenset[str]:
     """The functions of libm that compute the intrinsics among ``names``."""
     return frozenset(word for name in names & _FAST.keys() for word in _FAST[name])

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from typing import NamedTuple
 
-from .c_text import words
+from .c_text import find_words
 
 _MARKER = re.compile(r'#(?:line)?[ \t]+(\d+)[ \t]+"((?:[^"\\]|\\.)*)"((?:[ \t]+\d)*)')
 _TYPEDEF = re.compile(r"\btypedef\b[^;{}]*|\busing\s+\w+\s*=[^;{}]*")
@@ -62,7 +62,7 @@ def find_typedefs(text: str, used: Collection[str]) -> list[str]:
         done |= names
         new = {index for name in names for index in by_name.get(name, ())} - needed
         needed |= new
-        names = {name for index in new for name in words(statements[index])} - done
+        names = {name for index in new for name in find_words(statements[index])} - done
     return [statements[index] for index in sorted(needed)]
 
 

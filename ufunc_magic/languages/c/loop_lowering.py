@@ -28,12 +28,12 @@ from ...ir import (
     Symbol,
     Unary,
     evaluate,
-    integer,
+    evaluate_integer,
     walk as walk_ir,
 )
-from .c_tree import text_of, walk
+from .c_tree import take_text, walk
 from .call_lowering import CallLowerer
-from .lowering_context import bare
+from .lowering_context import strip_parentheses
 from .lowering_values import Scope
 
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
@@ -89,7 +89,7 @@ class LoopLowerer(CallLowerer):
         body = self.block(body_node)
         self.scopes.pop()
         at = self.at(node)
-        if header is not None and self._counts(header, set(self.changes[changes:]), self.stores > stores, node):
+        if header is not None and self._is_counted(header, set(self.changes[changes:]), self.stores > stores, node):
             return [
                 CountedFor(
                     at=at,
@@ -116,7 +116,7 @@ class LoopLowerer(CallLowerer):
             case _:
                 return None
         t = counter.type
-        if not t.integral or counter.storage not in ("local", "parameter") or _reads(first, counter):
+        if not t.integral or counter.storage not in ("local", "parameter") or _reads_symbol(first, counter):
             return None
         step = _find_step(update, counter)
         limit = _find_limit(test, counter)
@@ -134,7 +134,7 @@ class LoopLowerer(CallLowerer):
             return None
         return _Count(counter, first, stop, step, op in ("<=", ">="), declared)
 
-    def _counts(self, header: _Count, changed: set[Symbol], stores: bool, node: Node) -> bool:
+    def _is_counted(self, header: _Count, changed: set[Symbol], stores: bool, node: Node) -> bool:
         """Whether the body lets the header count: it changes neither the counter nor what the limit depends on."""
         if header.counter in changed:
             return False
@@ -154,7 +154,7 @@ class LoopLowerer(CallLowerer):
 
     def _is_never_negative(self, e: Expression) -> bool:
         """Whether an integer is certainly not below zero, as far as that is easy to see."""
-        value = integer(e)
+        value = evaluate_integer(e)
         if value is not None:
             return value >= 0
         if e.type.kind in "ub":
@@ -168,7 +168,7 @@ class LoopLowerer(CallLowerer):
                 return self._is_never_negative(left) or self._is_never_negative(right)
             case Name(symbol=symbol):
                 body = self.upwards.get(symbol)
-                return body is not None and not _moves(body, symbol.name)
+                return body is not None and not _may_move(body, symbol.name)
         return False
 
     def _is_dead_after(self, name: str, loop: Node) -> bool:
@@ -179,7 +179,7 @@ class LoopLowerer(CallLowerer):
             self._uses = {}
             for use in walk(self.body):
                 if use.type in ("identifier", "type_identifier"):
-                    self._uses.setdefault(text_of(use), []).append(use)
+                    self._uses.setdefault(take_text(use), []).append(use)
         return all(self._is_set_before(use, name, self.body) for use in self._uses.get(name, ()))
 
     @staticmethod
@@ -188,37 +188,37 @@ class LoopLowerer(CallLowerer):
         while above is not None and above != body:
             if above.type == "declaration":
                 return True
-            if above.type == "for_statement" and _sets(above.child_by_field_name("initializer"), name):
+            if above.type == "for_statement" and _sets_variable(above.child_by_field_name("initializer"), name):
                 return True
             above = above.parent
         return False
 
 
-def _sets(start: Node | None, name: str) -> bool:
+def _sets_variable(start: Node | None, name: str) -> bool:
     """Whether the first part of a loop's header sets the variable, and does nothing else."""
     if start is None:
         return False
     if start.type == "declaration":
         declarators = start.children_by_field_name("declarator")
         inner = declarators[0].child_by_field_name("declarator") if len(declarators) == 1 else None
-        return inner is not None and inner.type == "identifier" and text_of(inner) == name
-    start = bare(start)
+        return inner is not None and inner.type == "identifier" and take_text(inner) == name
+    start = strip_parentheses(start)
     left, operator = start.child_by_field_name("left"), start.child_by_field_name("operator")
     plain = start.type == "assignment_expression" and operator is not None and operator.type == "="
-    return plain and left is not None and left.type == "identifier" and text_of(left) == name
+    return plain and left is not None and left.type == "identifier" and take_text(left) == name
 
 
-def _moves(body: Node, name: str) -> bool:
+def _may_move(body: Node, name: str) -> bool:
     """Whether a loop's body may assign to a variable of this name."""
     for node in walk(body):
         if node.type in ("assignment_expression", "update_expression", "pointer_expression"):
             target = node.child_by_field_name("left") or node.child_by_field_name("argument")
-            if target is not None and text_of(target) == name:
+            if target is not None and take_text(target) == name:
                 return True
     return False
 
 
-def _reads(e: Expression, symbol: Symbol) -> bool:
+def _reads_symbol(e: Expression, symbol: Symbol) -> bool:
     return any(isinstance(part, Name) and part.symbol is symbol for part in walk_ir(e))
 
 
@@ -229,10 +229,10 @@ def _find_step(update: Expression, counter: Symbol) -> int:
             while isinstance(value, Convert):
                 value = value.value
             if isinstance(value, Binary) and value.op in ("+", "-") and _is_counter(value.left, counter):
-                step = integer(value.right) or 0
+                step = evaluate_integer(value.right) or 0
                 return step if value.op == "+" else -step
             if isinstance(value, Binary) and value.op == "+" and _is_counter(value.right, counter):
-                return integer(value.left) or 0
+                return evaluate_integer(value.left) or 0
     return 0
 
 

@@ -22,13 +22,13 @@ from ...ir import (
     OpaqueStatement,
     Program,
     Symbol,
-    header_constant,
-    integer,
+    evaluate_integer,
+    find_header_constant,
 )
 from . import c_text
-from .c_tree import initializer, one_at_a_time, text_of, walk
-from .declarations import INVENTED, CText, Declaration, find_default, read_declarations, template_names
-from .lowering_context import bare, part, parts
+from .c_tree import parse_initializer, take_text, take_turns, walk
+from .declarations import INVENTED, CText, Declaration, find_default, read_declarations, read_template_names
+from .lowering_context import list_parts, part, strip_parentheses
 from .lowering_values import FunctionDefinition, Head
 from .statement_lowering import StatementLowerer
 from .type_lowering import AUTO, TypeReader
@@ -55,7 +55,7 @@ def lower(text: CText, *, types: Mapping[str, int] = MappingProxyType({})) -> Pr
     Program
         The same one for the same text and types.
     """
-    words = c_text.words(text.code.decode(errors="replace")) if types else ()
+    words = c_text.find_words(text.code.decode(errors="replace")) if types else ()
     types = {name: number for name, number in types.items() if name in words or name.startswith(INVENTED)}
     key = tuple(sorted(types.items()))
     program = text.programs.get(key)
@@ -70,7 +70,7 @@ class _Functions(Mapping[str, tuple[FunctionIR, ...]]):
     def __init__(self, scope: FileScope) -> None:
         self._scope = scope
 
-    @one_at_a_time
+    @take_turns
     def __getitem__(self, name: str) -> tuple[FunctionIR, ...]:
         definitions = self._scope.definitions(name)
         if not definitions:
@@ -93,7 +93,7 @@ class _Symbols(Mapping[str, Symbol]):
     def __init__(self, scope: FileScope) -> None:
         self._scope = scope
 
-    @one_at_a_time
+    @take_turns
     def __getitem__(self, name: str) -> Symbol:
         entry = self._scope.lookup(name)
         if not isinstance(entry, Symbol):
@@ -152,7 +152,7 @@ class FileScope:
                 body = node.child_by_field_name("body")
                 nodes += [(body, template)] if body is not None else []
             elif kind == "template_declaration":
-                names = template_names(node)
+                names = read_template_names(node)
                 nodes += [(child, names) for child in reversed(node.named_children)]
 
     def _read_declaration(self, node: Node) -> None:
@@ -162,7 +162,7 @@ class FileScope:
             read_declarations(node), node.children_by_field_name("declarator"), strict=False
         ):
             if declared.marks and declared.marks[0].kind == "(" and self.cplus:
-                listed = self.declared.function_head(declared, node).parameters
+                listed = self.declared.read_function_head(declared, node).parameters
                 places = {(declared.name, len(listed), k): find_default(at) for k, (_, at) in enumerate(listed)}
                 self._defaults |= {place: default for place, default in places.items() if default is not None}
             if declared.name and not (declared.marks and declared.marks[0].kind == "("):
@@ -172,10 +172,10 @@ class FileScope:
 
     def _read_enumeration(self, node: Node | None) -> None:
         if node is not None and node.type == "enum_specifier":
-            for item in parts(node.child_by_field_name("body")):
+            for item in list_parts(node.child_by_field_name("body")):
                 name = item.child_by_field_name("name")
                 if name is not None:
-                    self._enumerations[text_of(name)] = node
+                    self._enumerations[take_text(name)] = node
 
     def define(self, node: Node) -> None:
         """Take in a type that a function declares."""
@@ -197,20 +197,20 @@ class FileScope:
 
     def _find_entry(self, name: str) -> Symbol | Constant | str:
         if name in self._enumerations:
-            values = self.enumerators(self._enumerations[name])
+            values = self.list_enumerators(self._enumerations[name])
             return values.get(name) or f"uses `{name}`, which is not defined in the cell"
         if name in self.variables:
             return self._lower_variable(name, *self.variables[name])
         if name in self.text.macros:
             return self._lower_macro(name, self.text.macros[name])
-        return header_constant(name) or f"uses `{name}`, which is not defined in the cell"
+        return find_header_constant(name) or f"uses `{name}`, which is not defined in the cell"
 
     def _make_lowerer(self, *, macro: bool = False) -> StatementLowerer:
         """A lowerer of file scope's own expressions."""
         return StatementLowerer(self, None if macro else self.text.lines)
 
     def _lower_macro(self, name: str, body: str) -> Symbol | str:
-        value = initializer(body, cplus=self.cplus)
+        value = parse_initializer(body, cplus=self.cplus)
         if value is None:
             return f"uses the macro `{name}`, which is not an expression"
         e = self._make_lowerer(macro=True).value(value)
@@ -253,32 +253,32 @@ class FileScope:
             self._changed = frozenset(names)
         return name in self._changed
 
-    def enumerators(self, node: Node) -> dict[str, Symbol]:
+    def list_enumerators(self, node: Node) -> dict[str, Symbol]:
         """The enumerators of an ``enum`` (6.7.2.2)."""
         values: dict[str, Symbol] = {}
         last: int | None = -1
         lowerer = self._make_lowerer()
         lowerer.scopes.append({})
-        for item in parts(node.child_by_field_name("body")):
+        for item in list_parts(node.child_by_field_name("body")):
             name, source = item.child_by_field_name("name"), part(item, "value")
             if name is None:
                 continue
-            last = integer(lowerer.value(source)) if source is not None else None if last is None else last + 1
+            last = evaluate_integer(lowerer.value(source)) if source is not None else None if last is None else last + 1
             if last is not None:
                 at = lowerer.at(item)
                 value = Constant(at=at, type=INT, value=last)
-                symbol = values[text_of(name)] = Symbol(text_of(name), INT, "constant", initial=value, at=at)
+                symbol = values[take_text(name)] = Symbol(take_text(name), INT, "constant", initial=value, at=at)
                 lowerer.scopes[-1][symbol.name] = symbol
         lowerer.scopes.pop()
         return values
 
-    def constant_value(self, node: Node) -> Expression:
+    def lower_constant(self, node: Node) -> Expression:
         """An expression of file scope: a default argument."""
-        return self._make_lowerer().value(bare(node))
+        return self._make_lowerer().value(strip_parentheses(node))
 
     def _find_length(self, node: Node) -> int | None:
         """An array's size, where it is a constant of file scope (6.7.6.2)."""
-        return integer(self._make_lowerer().value(node))
+        return evaluate_integer(self._make_lowerer().value(node))
 
     # -- functions --------------------------------------------------------------------------------
 
@@ -315,8 +315,8 @@ class FileScope:
             const = self.const(one)
             if t.kind == "a":
                 t = CType("a", of=t.of, length=t.length)
-            if self.cplus and (container := self.declared.container(self.declared.without_typedefs(one))):
-                t, reference = self.types.of_container(container), False
+            if self.cplus and (container := self.declared.container(self.declared.resolve_typedefs(one))):
+                t, reference = self.types.make_container_type(container), False
                 # A function may change a container that it gets by value.
                 const = container.const and (container.reference or container.container in VIEWS)
             symbol = Symbol(one.name, t, "parameter", reference=reference, const=const, at=lowerer.at(at))
@@ -337,11 +337,11 @@ class FileScope:
         """The expression whose type a function returns."""
         declarator = definition.child_by_field_name("declarator")
         nodes = (node for node in walk(declarator) if node.type == "decltype") if declarator else iter(())
-        return next((part for node in nodes for part in parts(node)), None)
+        return next((part for node in nodes for part in list_parts(node)), None)
 
     def const(self, declared: Declaration) -> bool:
         """Whether what a declaration leads to is const, typedefs seen through."""
-        return self.declared.without_typedefs(declared).const
+        return self.declared.resolve_typedefs(declared).const
 
     def _read_results(self, returned: Declaration) -> tuple[CType, ...]:
         if not returned.marks and returned.base == "void":
@@ -361,7 +361,7 @@ class FileScope:
         running = self._functions.get(definition.node.id, definition)
         return (AUTO,) if running is None else self.function(definition).returns
 
-    @one_at_a_time
+    @take_turns
     def function(self, definition: FunctionDefinition) -> FunctionIR:
         """A function, lowered once."""
         known = self._functions.get(definition.node.id)
@@ -380,7 +380,7 @@ class FileScope:
             lowerer.scopes[-1][symbol.name] = symbol
         at = lowerer.at(node)
         try:
-            body = lowerer.statements(parts(lowerer.body))
+            body = lowerer.statements(list_parts(lowerer.body))
         except RecursionError:
             everything = frozenset(head.parameters)
             reason = "is nested too deeply for Python"
@@ -408,4 +408,4 @@ class FileScope:
 def _find_root_name(node: Node | None) -> str:
     while node is not None and node.type != "identifier":
         node = node.child_by_field_name("argument") or next(iter(node.named_children), None)
-    return text_of(node) if node is not None else ""
+    return take_text(node) if node is not None else ""

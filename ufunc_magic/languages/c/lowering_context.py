@@ -20,10 +20,10 @@ from ...ir import (
     Name,
     Position,
     Symbol,
-    promoted,
-    usual,
+    convert_usually,
+    promote,
 )
-from .c_tree import text_of
+from .c_tree import take_text
 from .lowering_values import Scope
 from .type_lowering import UNKNOWN
 
@@ -31,34 +31,34 @@ from .type_lowering import UNKNOWN
 _AROUND = frozenset(("parenthesized_expression", "extension_expression", "condition_clause"))
 
 
-def bare(node: Node) -> Node:
+def strip_parentheses(node: Node) -> Node:
     """The expression without parentheses around it."""
-    while node.type in _AROUND and (inner := node.child_by_field_name("value") or _last(node)) is not None:
+    while node.type in _AROUND and (inner := node.child_by_field_name("value") or _find_last(node)) is not None:
         node = inner
     return node
 
 
-def _last(node: Node) -> Node | None:
+def _find_last(node: Node) -> Node | None:
     return next((c for c in reversed(node.named_children) if c.type != "comment"), None)
 
 
 def part(node: Node, name: str) -> Node | None:
     """The child in a field, without parentheses around it; None where the text lacks it."""
     child = node.child_by_field_name(name)
-    return None if child is None or child.is_missing else bare(child)
+    return None if child is None or child.is_missing else strip_parentheses(child)
 
 
-def parts(node: Node | None) -> list[Node]:
+def list_parts(node: Node | None) -> list[Node]:
     """The named children, comments left out."""
     return [c for c in node.named_children if c.type != "comment"] if node is not None else []
 
 
-def brief(node: Node) -> str:
-    text = " ".join(text_of(node).split())
+def shorten(node: Node) -> str:
+    text = " ".join(take_text(node).split())
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def root_symbol(place: Expression) -> Symbol | None:
+def find_root_symbol(place: Expression) -> Symbol | None:
     """The variable that a place is in, or that leads to it."""
     while True:
         match place:
@@ -124,7 +124,7 @@ class Context:
 
     def change(self, place: Expression) -> None:
         """Remember that something changes a place."""
-        if (symbol := root_symbol(place)) is not None:
+        if (symbol := find_root_symbol(place)) is not None:
             self.changes.append(symbol)
         if not isinstance(place, Name):
             self.stores += 1
@@ -139,13 +139,13 @@ class Context:
 
     def promote(self, e: Expression) -> Expression:
         """The integer promotions (C17 6.3.1.1)."""
-        return self.convert(e, promoted(e.type))
+        return self.convert(e, promote(e.type))
 
     def balance(self, left: Expression, right: Expression) -> tuple[Expression, Expression, CType]:
         """Both operands after the usual arithmetic conversions (C17 6.3.1.8), and the type of the operation."""
         if not (left.type.arithmetic and right.type.arithmetic):
             return left, right, UNKNOWN
-        t = usual(left.type, right.type)
+        t = convert_usually(left.type, right.type)
         if t.kind != "c":
             return self.convert(left, t), self.convert(right, t), t
         # A real operand stays real.

@@ -58,10 +58,10 @@ class Scope(Protocol):
     def define(self, node: Node) -> None:
         """Take in a type that a function declares."""
 
-    def enumerators(self, node: Node) -> dict[str, Symbol]:
+    def list_enumerators(self, node: Node) -> dict[str, Symbol]:
         """The enumerators of an ``enum``."""
 
-    def constant_value(self, node: Node) -> Expression:
+    def lower_constant(self, node: Node) -> Expression:
         """An expression of file scope: a default argument."""
 
     def definitions(self, name: str) -> Sequence[FunctionDefinition]: ...

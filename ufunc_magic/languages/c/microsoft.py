@@ -56,7 +56,7 @@ def find_words(source: str, fault: str, *, cplus: bool) -> dict[str, str]:
     if sys.platform == "win32":
         return {}
     text = c_text.read(source, cplus=cplus)
-    words = c_text.words("\n".join([text.code.decode(errors="replace"), *text.macros.values(), fault]))
+    words = c_text.find_words("\n".join([text.code.decode(errors="replace"), *text.macros.values(), fault]))
     used = words & (_MEANINGS.keys() | {_DECLSPEC})
     if not used:
         return {}
@@ -66,7 +66,7 @@ def find_words(source: str, fault: str, *, cplus: bool) -> dict[str, str]:
     return {word: _MEANINGS.get(word, "") for word in sorted(used - defined)}
 
 
-def macro_flags(words: Mapping[str, str]) -> tuple[str, ...]:
+def list_macro_flags(words: Mapping[str, str]) -> tuple[str, ...]:
     """The compiler's arguments that define the words."""
     macros = {word: meaning for word, meaning in words.items() if word != _DECLSPEC}
     if _DECLSPEC in words:

@@ -21,15 +21,15 @@ from ...ir import (
     FunctionIR,
     Program,
     find_effects,
+    find_header_constant,
     find_index_bounds,
+    find_loop_lines,
     find_value_uses,
-    header_constant,
     is_pure,
-    loop_lines,
 )
 from ...model import BodyFacts, ContainerParameter, Function, Unit, ValueUse
 from . import c_text, declarations, intrinsics, line_markers
-from .c_tree import initializer, one_at_a_time, parse_readable, readable, text_of, tree, walk
+from .c_tree import make_readable, parse_initializer, parse_readable, parse_tree, take_text, take_turns, walk
 from .declarations import CText, Declaration, Mark
 from .lowering import lower
 
@@ -49,7 +49,7 @@ def parse(source: str, *, cplus: bool = False, predefined: Mapping[str, str] = M
     return parse_cell(source, cplus=cplus, predefined=predefined)[0]
 
 
-@one_at_a_time
+@take_turns
 def parse_cell(
     source: str,
     *,
@@ -94,7 +94,7 @@ def parse_cell(
     CText
     """
     typed = c_text.read(source, cplus=cplus, predefined=predefined)
-    if preprocess and (wrap or expand or not _says_itself(typed)):
+    if preprocess and (wrap or expand or not _shows_itself(typed)):
         if not (wrap or expand or typed.conditional or typed.own_headers):
             # Its own macros need no headers, which take the preprocessor longer than all the rest.
             unit, tree = _read_preprocessed(typed, preprocess(_HEADER.sub("", source)), name=name, cplus=cplus)
@@ -112,7 +112,7 @@ def parse_cell(
     return _read_preprocessed(typed, preprocess(source), name=name, cplus=cplus)
 
 
-def _says_itself(text: c_text.Text) -> bool:
+def _shows_itself(text: c_text.Text) -> bool:
     """Whether the text shows what is compiled: where it uses macros, they are constants."""
     if text.conditional or text.own_headers:
         return False
@@ -121,19 +121,21 @@ def _says_itself(text: c_text.Text) -> bool:
         return True
     if c_text.KEYWORDS & macros.keys():
         return False
-    used = c_text.words(text.code.decode(errors="replace"))
+    used = c_text.find_words(text.code.decode(errors="replace"))
 
     def constant(macro: str) -> bool:
-        value = initializer(macros[macro]) if macro not in text.functions else None
+        value = parse_initializer(macros[macro]) if macro not in text.functions else None
         nodes = list(walk(value)) if value is not None else []
-        names = {text_of(node) for node in nodes if node.type == "identifier"}
+        names = {take_text(node) for node in nodes if node.type == "identifier"}
         return (
             (macros[macro].isupper() or any(node.type == "number_literal" for node in nodes))
             and all(node.type == "identifier" or node.type in _CONSTANT for node in nodes)
-            and all(n in macros or _is_pure(n) or header_constant(n) or (n.isupper() and n not in used) for n in names)
+            and all(
+                n in macros or _is_pure(n) or find_header_constant(n) or (n.isupper() and n not in used) for n in names
+            )
         )
 
-    return all(constant(macro) for macro in macros.keys() & (used | c_text.words("\n".join(macros.values()))))
+    return all(constant(macro) for macro in macros.keys() & (used | c_text.find_words("\n".join(macros.values()))))
 
 
 def _read_preprocessed(
@@ -154,7 +156,7 @@ def _read_preprocessed(
         renamed = {b: macro for macro, b in code.macros.items() if macro not in code.functions and b.isidentifier()}
         header = _Header(lambda line: not lines[min(line, len(lines)) - 1].own, wrap, renamed)
     else:
-        types = _read_system_types(system, c_text.words(code.code.decode(errors="replace")), cplus=cplus)
+        types = _read_system_types(system, c_text.find_words(code.code.decode(errors="replace")), cplus=cplus)
     tree = _read_tree(typed, code.code, types, lines=[line.number for line in lines])
     return _read_unit(_Cell(code, typed, types, origin, header), tree), tree
 
@@ -167,7 +169,7 @@ def _read_tree(
     macros: Mapping[str, str] = MappingProxyType({}),
     lines: Sequence[int],
 ) -> CText:
-    code, root = parse_readable(readable(code), cplus=types.cplus)
+    code, root = parse_readable(make_readable(code), cplus=types.cplus)
     return CText(code, root, macros, lines, types, "<tgmath.h>" in typed.includes)
 
 
@@ -175,7 +177,7 @@ def _read_system_types(system: str, words: Collection[str], *, cplus: bool) -> d
     """The types of system headers that ``words`` lead to."""
     types = declarations.DeclaredTypes(cplus)
     statements = "\n".join(line_markers.find_typedefs(system, words))
-    for node in tree(readable(statements.encode()), cplus=cplus).named_children if statements else ():
+    for node in parse_tree(make_readable(statements.encode()), cplus=cplus).named_children if statements else ():
         if node.type in _TYPES:
             types.define(node)
     return types
@@ -237,13 +239,13 @@ def _read_unit(cell: _Cell, tree: CText) -> Unit:
     texts = dict.fromkeys((typed.code if cell.header else cell.text.code, typed.code, bodies.encode()))
     functions = _add_effects(cell, tree)
     own = {function.name for function in functions}
-    functions = tuple(_with_defaults(f, cell.prototypes.get(f.name)) for f in functions)
+    functions = tuple(_use_defaults(f, cell.prototypes.get(f.name)) for f in functions)
     return Unit(
         functions=functions,
         typedefs={name: declared.spelled() for name, declared in cell.types.typedefs.items()},
         names=tuple(cell.names),
-        calls=frozenset().union(*(function.body.calls for function in functions), c_text.called(bodies)),
-        identifiers=c_text.words("\n".join(t.decode(errors="replace") for t in texts)) | typed.macros.keys(),
+        calls=frozenset().union(*(function.body.calls for function in functions), c_text.find_called(bodies)),
+        identifiers=c_text.find_words("\n".join(t.decode(errors="replace") for t in texts)) | typed.macros.keys(),
         macros=tuple(typed.macros),
         includes=typed.includes,
         unknown_types=tuple(name for name in cell.interface if not cell.types.known(name)),
@@ -254,7 +256,7 @@ def _read_unit(cell: _Cell, tree: CText) -> Unit:
     )
 
 
-def _with_defaults(function: Function, prototype: Function | None) -> Function:
+def _use_defaults(function: Function, prototype: Function | None) -> Function:
     """A function with the default arguments of its prototype."""
     if prototype is None or len(prototype.parameters) != len(function.parameters):
         return function
@@ -284,21 +286,21 @@ def _read(cell: _Cell, node: Node, place: _Place) -> list[tuple[Node, _Place]]:
         _note_names(cell, cell.types.tag(node), place)
     elif kind == "linkage_specification":
         body = node.child_by_field_name("body")
-        linkage = text_of(node.child_by_field_name("value") or node)
+        linkage = take_text(node.child_by_field_name("value") or node)
         # The comment of a single function precedes these words.
         outer = node if body and body.type == "function_definition" else place.outer
         return [(body, replace(place, c_linkage=linkage == '"C"', outer=outer))] if body else []
     elif kind == "namespace_definition":
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
-        words = [word.strip() for word in text_of(name).split("::")] if name else []
+        words = [word.strip() for word in take_text(name).split("::")] if name else []
         _note_names(cell, words[:1], place)
         inner = replace(place, scope=(*place.scope, *words), hidden=place.hidden or not name)
         return [(body, inner)] if body else []
     elif kind == "template_declaration":
-        names = declarations.template_names(node)
+        names = declarations.read_template_names(node)
         if not names and b"__global__" in (node.text or b"").partition(b"{")[0]:
             names = ("",)  # of numbers alone: the cell says which of them a kernel is launched with
-        if not names and declarations.template_parameters(node):
+        if not names and declarations.read_template_parameters(node):
             heads = (cell.types.head(n) for n in node.named_children if n.type == "function_definition")
             cell.untyped.update(dict.fromkeys(head.declared.name for head in heads if head))
         return [
@@ -350,7 +352,7 @@ def _read_prototype(cell: _Cell, node: Node, declared: Declaration, place: _Plac
         or (node.type == "declaration" and "static" in declared.storage)
     ):
         return
-    head = cell.types.function_head(declared, node)
+    head = cell.types.read_function_head(declared, node)
     parameters = cell.types.parameters(head)
     text, doc, annotation = _find_typed_text(cell, name, top, node, file, line, cell.origin(node.end_point[0] + 1)[1])
     if file:
@@ -397,7 +399,7 @@ def _find_comment(file: str, line: int) -> tuple[str, str]:
     """The comment above a line of a header; of a list of declarations without blank lines, above the first."""
     text = _read_header(file)
     while text and line > 0:
-        comment = text.comment_of(line)
+        comment = text.read_comment_of(line)
         above = text.lines(line - 1, line - 1).strip() if line > 1 else ""
         if any(comment) or not above.endswith(";") or above.startswith("#"):
             return comment
@@ -438,14 +440,14 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
         file=file,
         text=text,
         # Some libraries, ERFA for one, have theirs between the parameters and the brace.
-        doc=doc or cell.text.comment_between(declarations.find_end_of_declarator(node), body.start_byte)[0],
+        doc=doc or cell.text.read_comment_between(declarations.find_end_of_declarator(node), body.start_byte)[0],
         annotation=annotation,
         static=place.hidden
         or ("static" in declared.storage and not (file and cell.header and cell.header.includes(name))),
         variadic=head.variadic,
         template=template,
         scope=(*place.scope, *outer),
-        qualifiers=declarations.qualifiers(node) | ({'extern "C"'} if place.c_linkage else set()),
+        qualifiers=declarations.read_qualifiers(node) | ({'extern "C"'} if place.c_linkage else set()),
     )
     cell.drafts.append((function, node))
     specifier = node.child_by_field_name("type")
@@ -466,22 +468,24 @@ def _find_typed_text(
     body = end.child_by_field_name("body")
     head = end.child_by_field_name("declarator") or end
     if cell.text is cell.typed:
-        doc, above = cell.text.comment_above(top.start_byte)
-        doc = doc or cell.text.comment_between(top.start_byte, head.start_byte)[0]
-        return text, doc, _join(above, cell.text.comment_between(top.start_byte, (body or end).start_byte)[1])
+        doc, above = cell.text.read_comment_above(top.start_byte)
+        doc = doc or cell.text.read_comment_between(top.start_byte, head.start_byte)[0]
+        return text, doc, _join(above, cell.text.read_comment_between(top.start_byte, (body or end).start_byte)[1])
     typed = _read_header(file) if file else cell.typed
     if typed is None:
         return text, "", ""
-    doc, above = typed.comment_of(line)
+    doc, above = typed.read_comment_of(line)
     first = cell.origin((body or head).start_point[0] + 1)[1]
-    inside = typed.comment_between(typed.start_of_line(line), typed.start_of_line(first))[1] if first > line else ""
+    inside = (
+        typed.read_comment_between(typed.start_of_line(line), typed.start_of_line(first))[1] if first > line else ""
+    )
     annotation = _join(above, inside)
     if file:
         return text, doc, annotation
     # As typed, where these lines hold nothing else and the name itself.
     around = raw[raw.rfind(b"\n", 0, top.start_byte) + 1 : top.start_byte] + raw[end.end_byte :].partition(b"\n")[0]
     written = typed.lines(line, last).strip()
-    whole = not around.strip() and written.endswith("}") and name in c_text.called(written)
+    whole = not around.strip() and written.endswith("}") and name in c_text.find_called(written)
     return written if whole else text, doc, annotation
 
 
@@ -538,7 +542,7 @@ def _add_effects(cell: _Cell, tree: CText) -> tuple[Function, ...]:
                 body=BodyFacts(
                     calls=effect.calls,
                     loops=effect.loops,
-                    loop_lines=loop_lines([body]),
+                    loop_lines=find_loop_lines([body]),
                     pure=effect.pure,
                     traceless=effect.traceless,
                     size=_count_nodes(node) + sum(sizes[name] for name in effect.reaches - {function.name}),
@@ -562,4 +566,4 @@ def _count_nodes(definition: Node) -> int:
 
 def _is_pure(name: str) -> bool:
     """Whether a function of a library, or of compilers, depends on its arguments only."""
-    return is_pure(name) or intrinsics.pure(name)
+    return is_pure(name) or intrinsics.is_pure(name)

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from ... import cells
-from ...cells import resolved
+from ...cells import resolve_type
 from ...forms import NotPython
 from ...model import Function, LinkError, Options, Parameter, Signature, SignatureError, Unit
 
@@ -60,16 +60,16 @@ class LibraryFunctions:
     @property
     def references(self) -> str:
         """C text that needs each function, for the linker to say what is missing."""
-        names = ", ".join(f"(void *){called(s)}" for s in self.signatures)
+        names = ", ".join(f"(void *){read_called(s)}" for s in self.signatures)
         return f"void *const __ufm_references[] = {{{names}}};"
 
 
-def called(signature: Signature) -> str:
+def read_called(signature: Signature) -> str:
     """The library's name of what a loop calls."""
     return signature.function.name.removeprefix("__ufm_wrap_")
 
 
-def sized(functions: LibraryFunctions, simd: Collection[str]) -> LibraryFunctions:
+def choose_sizes(functions: LibraryFunctions, simd: Collection[str]) -> LibraryFunctions:
     """With a size for each: clones of a loop that only calls are of no use but where it calls SIMD math."""
     signatures = tuple(
         replace(s, function=replace(s.function, body=replace(s.function.body, size=size)))
@@ -79,7 +79,7 @@ def sized(functions: LibraryFunctions, simd: Collection[str]) -> LibraryFunction
     return replace(functions, signatures=signatures)
 
 
-def linked(functions: LibraryFunctions, fault: LinkError) -> LibraryFunctions:
+def drop_unlinked(functions: LibraryFunctions, fault: LinkError) -> LibraryFunctions:
     """The functions without those that the linker misses.
 
     Raises
@@ -87,7 +87,7 @@ def linked(functions: LibraryFunctions, fault: LinkError) -> LibraryFunctions:
     LinkError
         If it misses none of them.
     """
-    missing = {s.name for s in functions.signatures if re.search(rf"\b_?{called(s)}\b", fault.output)}
+    missing = {s.name for s in functions.signatures if re.search(rf"\b_?{read_called(s)}\b", fault.output)}
     if not missing:
         raise fault
     rest = tuple(s for s in functions.signatures if s.name not in missing)
@@ -102,7 +102,7 @@ def _run_at_start(function: str) -> str:
     )
 
 
-def declared(unit: Unit, *, options: Options) -> LibraryFunctions:
+def plan_declared(unit: Unit, *, options: Options) -> LibraryFunctions:
     """Plan the functions that the unit only declares.
 
     Those that the cell itself calls are declared for that, and those of the cell that cannot be ufuncs are not spoken
@@ -139,7 +139,7 @@ def _adapt(function: Function, unit: Unit) -> tuple[Function, str]:
         for index, p in enumerate(function.parameters)
         if p.pointer == 1 and not (p.const or p.shape or p.indexed or function.annotation.partition("->")[1])
     }
-    status = bool(function.file and outputs) and resolved(function.returns, unit.typedefs) == "int"
+    status = bool(function.file and outputs) and resolve_type(function.returns, unit.typedefs) == "int"
     if not outputs or function.variadic or any("(" in p.type for p in function.parameters):
         return function, ""
     parameters: list[Parameter] = []
@@ -185,11 +185,11 @@ def _list_members(parameter: Parameter, unit: Unit) -> Sequence[tuple[str, str]]
     """The members of the structure of numbers that a function writes to."""
     if parameter.pointer != 1 or parameter.const or parameter.shape or parameter.indexed:
         return ()
-    kind = resolved(parameter.type, unit.typedefs)
+    kind = resolve_type(parameter.type, unit.typedefs)
     record = unit.records.get(kind.removeprefix("struct "))
     if not kind.startswith("struct ") or not isinstance(record, tuple):
         return ()
-    kinds = [resolved(m.type, unit.typedefs) for m in record]
+    kinds = [resolve_type(m.type, unit.typedefs) for m in record]
     nested = any(m.shape or m.members for m in record) or any("struct" in k or {"*", "[", "("} & set(k) for k in kinds)
     return () if nested else [(m.name, m.type) for m in record]
 
@@ -199,7 +199,7 @@ def _write_declaration(p: Parameter) -> str:
     return f"{'const ' if p.const else ''}{p.type} {'*' * p.pointer if not shape else ''}{p.name}{shape}"
 
 
-def nothing_declared(reasons: dict[str, str], name: str) -> SignatureError:
+def describe_nothing_declared(reasons: dict[str, str], name: str) -> SignatureError:
     """The error of a cell whose declarations cannot be ufuncs."""
     some = "; ".join(f"{function}: {reason}" for function, reason in [*reasons.items()][:5])
     return SignatureError(

@@ -42,13 +42,13 @@ from ...ir import (
     Unary,
     While,
     evaluate,
-    promoted,
+    promote,
 )
-from .c_tree import text_of, walk
+from .c_tree import take_text, walk
 from .declarations import TAGGED, Declaration, read_declarations
 from .expression_lowering import ExpressionLowerer
 from .loop_lowering import LoopLowerer
-from .lowering_context import bare, brief, part, parts, root_symbol
+from .lowering_context import find_root_symbol, list_parts, part, shorten, strip_parentheses
 from .type_lowering import AUTO, CHARACTERS, CONTAINER, UNKNOWN
 
 #: Nodes with nothing in them to lower.
@@ -79,7 +79,7 @@ class StatementLowerer(LoopLowerer):
         if node is None:
             return Block()
         self.scopes.append({})
-        body = self.statements(parts(node) if node.type == "compound_statement" else [node])
+        body = self.statements(list_parts(node) if node.type == "compound_statement" else [node])
         self.scopes.pop()
         return Block(at=self.at(node), body=body)
 
@@ -111,13 +111,13 @@ class StatementLowerer(LoopLowerer):
         lowered = self.inside(captures) if captures is not None else []
         self.scopes.append({})
         listed = next((n for n in walk(declarator) if n.type == "parameter_list"), None) if declarator else None
-        for one in parts(listed):
+        for one in list_parts(listed):
             declared = read_declarations(one)[0][0]
             if declared.name:
                 self.declare(declared.name, self.types.of(declared).type, self.at(one))
         results, self.results = self.results, None
         body = node.child_by_field_name("body")
-        lowered += self.statements(parts(body))
+        lowered += self.statements(list_parts(body))
         self.results = results
         self.scopes.pop()
         return lowered
@@ -126,7 +126,7 @@ class StatementLowerer(LoopLowerer):
         self, node: Node, reason: str = "", *, repeats: bool = False, acts: bool = False
     ) -> list[Statement]:
         """A statement that the IR cannot say."""
-        reason = reason or f"uses `{brief(node)}`, which has no Python form"
+        reason = reason or f"uses `{shorten(node)}`, which has no Python form"
         self.scopes.append({})
         if node.type == "for_range_loop":
             self._declare_range_variable(node)
@@ -134,7 +134,7 @@ class StatementLowerer(LoopLowerer):
         self.scopes.pop()
         return [
             OpaqueStatement(
-                at=self.at(node), reason=reason, text=text_of(node), parts=inside, repeats=repeats, acts=acts
+                at=self.at(node), reason=reason, text=take_text(node), parts=inside, repeats=repeats, acts=acts
             )
         ]
 
@@ -154,7 +154,7 @@ class StatementLowerer(LoopLowerer):
         return [self.block(node)]
 
     def _lower_expression(self, node: Node) -> list[Statement]:
-        inner = parts(node)
+        inner = list_parts(node)
         if not inner:
             return []
         e = self.value(inner[0])
@@ -178,7 +178,7 @@ class StatementLowerer(LoopLowerer):
         return Assert(at=call.at, test=call.arguments[0])
 
     def _lower_return(self, node: Node) -> list[Statement]:
-        inner, at = parts(node), self.at(node)
+        inner, at = list_parts(node), self.at(node)
         if not inner:
             return [Return(at=at)]
         if self.results is not None and len(self.results) > 1:
@@ -195,7 +195,7 @@ class StatementLowerer(LoopLowerer):
 
     def _lower_several(self, node: Node, types: tuple[CType, ...]) -> tuple[Expression, ...]:
         """The values of a pair, a tuple or an array that is written of them one by one."""
-        nodes = _list_values(bare(node))
+        nodes = _list_values(strip_parentheses(node))
         if nodes is None:
             return (self.opaque(node, "returns several values that are not written one by one"),)
         if len(nodes) != len(types):
@@ -225,7 +225,7 @@ class StatementLowerer(LoopLowerer):
             chain.append((at, test, self.block(at.child_by_field_name("consequence"))))
             other = at.child_by_field_name("alternative")
             if other is not None and other.type == "else_clause":
-                other = next(iter(parts(other)), None)
+                other = next(iter(list_parts(other)), None)
             if other is None or other.type != "if_statement":
                 last = self.block(other) if other is not None else None
                 break
@@ -260,7 +260,7 @@ class StatementLowerer(LoopLowerer):
     def _lower_range_for(self, node: Node) -> list[Statement]:
         """``for (T x : array)``, where nothing in it can change the array by way of ``x`` (C++17 9.5.4)."""
         declared, right, at = read_declarations(node)[0][0], part(node, "right"), self.at(node)
-        array = self.lookup(text_of(right)) or self.scope.lookup(text_of(right)) if right is not None else None
+        array = self.lookup(take_text(right)) or self.scope.lookup(take_text(right)) if right is not None else None
         if not isinstance(array, Symbol):
             return self._lower_unknown(node, repeats=True)
         container = array.type.name in (CONTAINER, CHARACTERS)
@@ -297,24 +297,24 @@ class StatementLowerer(LoopLowerer):
         return [Continue(at=self.at(node))]
 
     def _lower_goto(self, node: Node) -> list[Statement]:
-        return [OpaqueStatement(at=self.at(node), reason="uses `goto`", text=text_of(node), repeats=True)]
+        return [OpaqueStatement(at=self.at(node), reason="uses `goto`", text=take_text(node), repeats=True)]
 
     def _lower_labeled(self, node: Node) -> list[Statement]:
         return self._lower_unknown(node)
 
     def _lower_attributed(self, node: Node) -> list[Statement]:
-        inner = [c for c in parts(node) if c.type != "attribute_declaration"]
+        inner = [c for c in list_parts(node) if c.type != "attribute_declaration"]
         return [s for c in inner for s in self.statement(c)]
 
     def _lower_throw(self, node: Node) -> list[Statement]:
-        words = [text_of(n).strip('"') for n in walk(node) if n.type == "string_literal"]
-        inner = next(iter(parts(node)), None)
+        words = [take_text(n).strip('"') for n in walk(node) if n.type == "string_literal"]
+        inner = next(iter(list_parts(node)), None)
         name = inner.child_by_field_name("function") if inner is not None else None
         values = [e for e in self.inside(node) if isinstance(e, Expression)]
         return [
             Raise(
                 at=self.at(node),
-                exception=text_of(name) if name is not None else "",
+                exception=take_text(name) if name is not None else "",
                 message=words[0] if len(words) == 1 else None,
                 operands=tuple(values),
             )
@@ -327,13 +327,13 @@ class StatementLowerer(LoopLowerer):
         body = node.child_by_field_name("body")
         if subject_node is None or before is not None or body is None or body.type != "compound_statement":
             return self._lower_unknown(node)
-        cases = parts(body)
+        cases = list_parts(body)
         early = next((case for case in cases if case.type != "case_statement"), None)
         if early is not None:
             (opaque,) = self._lower_unknown(node, "has statements before the first case")
             return [replace(opaque, at=self.at(early))]
         subject = self.value(subject_node)
-        subject = self.convert(subject, promoted(subject.type)) if subject.type.integral else subject
+        subject = self.convert(subject, promote(subject.type)) if subject.type.integral else subject
         self.scopes.append({})
         arms = self._lower_arms(cases, subject.type)
         self.scopes.pop()
@@ -345,19 +345,19 @@ class StatementLowerer(LoopLowerer):
         for position, case in enumerate(cases):
             value = case.child_by_field_name("value")
             labels.append(self.convert(self.value(value), t) if value is not None else None)
-            nodes = [c for c in parts(case) if value is None or c.id != value.id]
+            nodes = [c for c in list_parts(case) if value is None or c.id != value.id]
             last = position == len(cases) - 1
             if not nodes and not last:
                 continue
             braces = len(nodes) == 1 and nodes[0].type == "compound_statement"
             if braces:
-                nodes = parts(nodes[0])
+                nodes = list_parts(nodes[0])
                 self.scopes.append({})
             body = self.statements(nodes)
             if braces:
                 self.scopes.pop()
             ends = bool(body) and isinstance(body[-1], Break)
-            falls = not (last or ends or _leaves(body))
+            falls = not (last or ends or _always_leaves(body))
             arms.append(Arm(at=self.at(case), labels=tuple(labels), body=body[:-1] if ends else body, falls=falls))
             labels = []
         return arms
@@ -372,7 +372,7 @@ class StatementLowerer(LoopLowerer):
     def _declare_enumerators(self, node: Node) -> None:
         for specifier in walk(node):
             if specifier.type == "enum_specifier":
-                for name, symbol in self.scope.enumerators(specifier).items():
+                for name, symbol in self.scope.list_enumerators(specifier).items():
                     self.scopes[-1][name] = symbol
 
     def _lower_declaration(self, node: Node) -> list[Statement]:
@@ -403,17 +403,17 @@ class StatementLowerer(LoopLowerer):
     def _lower_bindings(self, node: Node, declarator: Node) -> list[Statement]:
         """``auto [a, b] = ...``"""
         whole = self._lower_unknown(node)
-        for name in parts(declarator):
-            self.declare(text_of(name), UNKNOWN, self.at(name))
+        for name in list_parts(declarator):
+            self.declare(take_text(name), UNKNOWN, self.at(name))
         return whole
 
     def _find_arguments(self, declared: Declaration, declarator: Node) -> Node | None:
         """The arguments of ``complex<double> z(x, y)``, which reads as a function of types ``x`` and ``y``; or None."""
         listed = declared.marks[0].node.child_by_field_name("parameters") if declared.marks[0].node else None
-        items = parts(listed)
+        items = list_parts(listed)
         if not self.cplus or len(declared.marks) != 1 or not items:
             return None
-        return listed if all(self.lookup(text_of(item)) is not None for item in items) else None
+        return listed if all(self.lookup(take_text(item)) is not None for item in items) else None
 
     def _declare_variable(self, declared: Declaration, source: Node | None, node: Node) -> Statement:
         at = self.at(node)
@@ -450,8 +450,8 @@ class StatementLowerer(LoopLowerer):
     def _deduce(self, declared: Declaration, source: Node | None, node: Node) -> tuple[Expression, CType]:
         """The value and the type of a variable that is ``auto``."""
         if source is None:
-            return self.opaque(node, f"cannot read `{text_of(node)}`"), UNKNOWN
-        items = parts(source) if source.type.endswith("_list") else [source]
+            return self.opaque(node, f"cannot read `{take_text(node)}`"), UNKNOWN
+        items = list_parts(source) if source.type.endswith("_list") else [source]
         value = self.value(items[0] if len(items) == 1 else source)
         t = value.type
         if any(mark.kind in ("&", "&&") for mark in declared.marks):
@@ -472,12 +472,12 @@ class StatementLowerer(LoopLowerer):
             if output.type == "gnu_asm_output_operand" and (value := part(output, "value")) is not None:
                 place = self.value(value)
                 self.change(place)
-                writes.add(root_symbol(place))
+                writes.add(find_root_symbol(place))
         return OpaqueExpression(
             at=self.at(node),
             type=UNKNOWN,
-            reason=f"uses `{brief(node)}`, which has no Python form",
-            text=text_of(node),
+            reason=f"uses `{shorten(node)}`, which has no Python form",
+            text=take_text(node),
             operands=tuple(inside),
             writes=frozenset(s for s in writes if s is not None),
             acts=True,
@@ -528,8 +528,8 @@ def _split_condition(node: Node | None) -> tuple[Node | None, Node | None]:
         return None, None
     before = node.child_by_field_name("initializer")
     if before is not None and before.type == "init_statement":
-        before = next(iter(parts(before)), None)
-    return before, bare(node)
+        before = next(iter(list_parts(before)), None)
+    return before, strip_parentheses(node)
 
 
 def _list_values(node: Node) -> list[Node] | None:
@@ -537,25 +537,25 @@ def _list_values(node: Node) -> list[Node] | None:
     if node.type == "compound_literal_expression":
         node = node.child_by_field_name("value") or node
     if node.type == "call_expression" and (function := part(node, "function")) is not None:
-        name = text_of(function).partition("<")[0].rpartition("::")[2].strip()
-        return parts(node.child_by_field_name("arguments")) if name in _MAKERS else None
+        name = take_text(function).partition("<")[0].rpartition("::")[2].strip()
+        return list_parts(node.child_by_field_name("arguments")) if name in _MAKERS else None
     if node.type != "initializer_list":
         return None
-    nodes = parts(node)
+    nodes = list_parts(node)
     if len(nodes) == 1 and nodes[0].type in ("initializer_list", "compound_literal_expression", "call_expression"):
         return _list_values(nodes[0])
     return nodes
 
 
-def _leaves(body: Sequence[Statement]) -> bool:
+def _always_leaves(body: Sequence[Statement]) -> bool:
     """Whether control never runs off the end of these statements."""
     match body[-1] if body else None:
         case Return() | Continue() | Raise() | Break():
             return True
         case Block(body=inner):
-            return _leaves(inner)
+            return _always_leaves(inner)
         case If(then=then, otherwise=Block() as otherwise):
-            return _leaves(then.body) and _leaves(otherwise.body)
+            return _always_leaves(then.body) and _always_leaves(otherwise.body)
     return False
 
 

@@ -46,27 +46,27 @@ def choose_types(text: CText, function: Function, reached: frozenset[str]) -> Te
     Where a floating-point number would become one on the way, ``return x * 0.5``, nobody asked for an instance that
     loses its digits, and integers are computed as floating-point numbers.
     """
-    words = c_text.words(function.text)
+    words = c_text.find_words(function.text)
     # A branch may be for the other types.
-    head = words if "static_assert" in words else c_text.words(function.text.partition("{")[0])
+    head = words if "static_assert" in words else c_text.find_words(function.text.partition("{")[0])
     for types, known in _WORDS.items():
         if known & head:
             return TemplateTypes((types, *(other for other in (_FLOATS, _INTEGERS, _UNSIGNED) if other != types)))
     names = {function.name, *reached}
     as_integer, as_double = (
-        [f for name in names for f in _lowered(text, name, function, kind)] for kind in ("i4", "f8")
+        [f for name in names for f in _lower_template(text, name, function, kind)] for kind in ("i4", "f8")
     )
     by_type = "if constexpr" in function.text and not words.isdisjoint(set().union(*_WORDS.values()))
     if any(map(_needs_integers, as_double)) and not by_type:
         return TemplateTypes((_INTEGERS, _UNSIGNED, _FLOATS))
-    lost = set().union(*map(_lost_digits, as_integer)) - set().union(*map(_lost_digits, as_double))
+    lost = set().union(*map(_find_lost_digits, as_integer)) - set().union(*map(_find_lost_digits, as_double))
     unknown = any(isinstance(n, OpaqueExpression | OpaqueStatement) for f in as_integer for n in walk(f.body))
     if (lost or unknown) and not by_type:
         return TemplateTypes((_FLOATS, _INTEGERS), loses_digits=bool(lost))
     return TemplateTypes((f"{_FLOATS},{_INTEGERS}", _INTEGERS, _FLOATS))
 
 
-def _lowered(text: CText, name: str, template: Function, kind: str) -> tuple[FunctionIR, ...]:
+def _lower_template(text: CText, name: str, template: Function, kind: str) -> tuple[FunctionIR, ...]:
     """The functions of a name, with a template's types as this one."""
     number = number_type(kind)
     assert number is not None
@@ -85,7 +85,7 @@ def _needs_integers(function: FunctionIR) -> bool:
     return False
 
 
-def _lost_digits(function: FunctionIR) -> set[tuple[int, int]]:
+def _find_lost_digits(function: FunctionIR) -> set[tuple[int, int]]:
     """The places where a floating-point number, or what may be one, becomes an integer that nobody wrote."""
     return {
         (node.at.start, node.at.end)

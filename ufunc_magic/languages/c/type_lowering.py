@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from ...cells import several
+from ...cells import list_result_types
 from ...codegen import TEXTS
-from ...ir import FUNCTION, INT, CType, array_of, from_number, named_type
+from ...ir import FUNCTION, INT, CType, find_named_type, from_number, make_array_type
 from ...model import ContainerParameter, Member
 from .declarations import Declaration, DeclaredTypes, Mark
 
@@ -82,7 +82,7 @@ class TypeReader:
         if spelling in self.numbers:
             return from_number(self.numbers[spelling]) or CType("?", name=spelling)
         plain = " ".join(word for word in spelling.split() if word not in ("const", "volatile", "typename"))
-        if (t := named_type(plain, {}, {})) is not None:
+        if (t := find_named_type(plain, {}, {})) is not None:
             return t
         if plain in self.declared.typedefs:
             target = self.declared.typedefs[plain]
@@ -102,7 +102,10 @@ class TypeReader:
 
     def _read_structure(self, members: tuple[Member, ...], name: str) -> CType:
         fields = tuple(
-            (m.name, array_of(self._read_structure(m.members, m.type) if m.members else self.named(m.type), m.shape))
+            (
+                m.name,
+                make_array_type(self._read_structure(m.members, m.type) if m.members else self.named(m.type), m.shape),
+            )
             for m in members
         )
         return CType("V", fields=fields, name=name)
@@ -135,12 +138,12 @@ class TypeReader:
                     reference = True
         return Declared(t, reference, tuple(sizes) if any(sizes) else ())
 
-    def of_container(self, p: ContainerParameter) -> CType:
+    def make_container_type(self, p: ContainerParameter) -> CType:
         """The type of a container: an array with a name."""
-        t = array_of(self.named(p.type), p.shape)  # type: ignore[arg-type]
+        t = make_array_type(self.named(p.type), p.shape)  # type: ignore[arg-type]
         t = CType("a", of=t) if p.pointer else t
         return replace(t, name=CHARACTERS if p.container in TEXTS else CONTAINER)
 
     def parts(self, spelling: str) -> tuple[CType, ...]:
         """The types in a result of several values, ``std::pair`` or its like; empty for another."""
-        return tuple(self.named(" ".join(part.split())) for part in several(spelling))
+        return tuple(self.named(" ".join(part.split())) for part in list_result_types(spelling))

@@ -8,8 +8,8 @@ from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
-from ...compilers import counted, missing_file, source_line, unknown_name
-from ...model import CompileError, Diagnostic, line_mark
+from ...compilers import count_errors, find_missing_file, find_unknown_name, show_source_line
+from ...model import CompileError, Diagnostic, mark_line
 from . import cuda_text
 from .nvrtc import advise
 
@@ -51,7 +51,7 @@ _SHARED = re.compile(rb"\b__shared__\b[^;(){}=]*?\s(\w+)\s*\[")
 _QUICK = re.compile(b"|".join([b"mma", b"cub|thrust", b"volatile", *(pattern for pattern, _, _ in _WORDS)]))
 
 
-def refusals(source: str, *, name: str) -> tuple[Diagnostic, ...]:
+def find_refusals(source: str, *, name: str) -> tuple[Diagnostic, ...]:
     """The parts of a cell that the emulation refuses; code that ``#if`` leaves out and comments do not count."""
     if not _QUICK.search(source.encode(errors="replace")):
         return ()
@@ -76,14 +76,14 @@ _LOCKSTEP = (
 )
 
 
-def races(source: str) -> list[str]:
+def find_races(source: str) -> list[str]:
     """Notes on lines that are refused in ``volatile`` code, and that a GPU may reorder where it is not."""
     if "__shared__" not in source:
         return []
     code = cuda_text.read(source).code
     names = {m[1] for m in _SHARED.finditer(code)} - {m[1] for m in _VOLATILE.finditer(code)}
     lines = sorted({code.count(b"\n", 0, at) + 1 for at in _find_warp_synchronous(code, names, loops=False)})
-    return [f"line {line_mark(line)}: {_LOCKSTEP[0]}. {_LOCKSTEP[1]}" for line in lines[:1]]
+    return [f"line {mark_line(line)}: {_LOCKSTEP[0]}. {_LOCKSTEP[1]}" for line in lines[:1]]
 
 
 def _find_warp_synchronous(code: bytes, names: Iterable[bytes], *, loops: bool = True) -> list[int]:
@@ -106,7 +106,7 @@ def _find_warp_synchronous(code: bytes, names: Iterable[bytes], *, loops: bool =
     return places
 
 
-def once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+def keep_one_each(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """One of each message: a cell of shuffles would say the same on every line."""
     result: dict[str, Diagnostic] = {}
     for diagnostic in diagnostics:
@@ -117,7 +117,7 @@ def once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 def _make_diagnostic(raw: bytes, at: int, message: str, remedy: str, name: str) -> Diagnostic:
     start = raw.rfind(b"\n", 0, at) + 1
     line = raw[start:].split(b"\n", 1)[0].decode(errors="replace")
-    shown, column = source_line(line, len(raw[start:at].decode(errors="replace")) + 1)
+    shown, column = show_source_line(line, len(raw[start:at].decode(errors="replace")) + 1)
     return Diagnostic("error", message, name, raw.count(b"\n", 0, at) + 1, column, "", shown, remedy)
 
 
@@ -131,7 +131,7 @@ _STD = "Namespace std has it already, which is empty for NVRTC alone: put it bet
 _NOT_IN_STD = r"'(\w+)' is not a member of 'std'|no member named '(\w+)' in namespace 'std'"
 
 
-def improved(fault: CompileError) -> CompileError:
+def improve_error(fault: CompileError) -> CompileError:
     """The same error with each diagnostic said once a line and its remedy for device code."""
     # A header that includes NVIDIA's by its name is all there is to blame where that is not installed.
     outside = [d for d in fault.diagnostics if not d.file.startswith(_TEMPLATES)]
@@ -139,7 +139,7 @@ def improved(fault: CompileError) -> CompileError:
     # g++ reports a refused function a second time, at the parenthesis after it.
     once = {(d.severity, d.message, d.file, d.line): d for d in reversed(own)}
     diagnostics = list(once.values())[::-1]
-    head = re.sub(r"\d+ errors?\.$", f"{counted(diagnostics)}.", fault.message)
+    head = re.sub(r"\d+ errors?\.$", f"{count_errors(diagnostics)}.", fault.message)
     return type(fault)(head, remedy=fault.remedy, diagnostics=diagnostics, output=fault.output)
 
 
@@ -150,11 +150,11 @@ def _improve(d: Diagnostic) -> Diagnostic:
         return d
     if re.search(r"redefinition of '[^']*\bstd::", d.message):
         return replace(d, hint=_STD)
-    if header := missing_file(d.message):
+    if header := find_missing_file(d.message):
         complaint = f'could not open source file "{header}"'
     elif match := re.search(_NOT_IN_STD, d.message):
         complaint = f'namespace "std" has no member "{match[1] or match[2]}"'
-    elif name := unknown_name(d.message):
+    elif name := find_unknown_name(d.message):
         complaint = f'identifier "{name}" is undefined'
     else:
         return d

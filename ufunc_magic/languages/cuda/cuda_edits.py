@@ -12,7 +12,7 @@ from dataclasses import replace
 from ...model import CompileError, Diagnostic, Function, Unit
 from .. import c
 from . import cuda_text
-from .cuda_diagnostics import once
+from .cuda_diagnostics import keep_one_each
 
 #: Words of CUDA's runtime, and others that only the host has.
 _RUNTIME = re.compile(r"\bcuda(?!Texture|Surface)[A-Z]\w*")
@@ -34,24 +34,24 @@ _LEFT_OUT = re.compile(
 # ---------------------------------------------------------------------------------- the host's part
 
 
-def host_functions(unit: Unit) -> list[Function]:
+def list_host_functions(unit: Unit) -> list[Function]:
     """The functions that are neither ``__device__`` nor ``__global__``."""
     return [f for f in unit.functions if not f.qualifiers & {"__device__", "__global__"}]
 
 
-def device_functions(unit: Unit) -> list[Function]:
+def list_device_functions(unit: Unit) -> list[Function]:
     """The functions that are ``__device__`` or ``__global__``."""
     return [f for f in unit.functions if f.qualifiers & {"__device__", "__global__"}]
 
 
-def called_host(unit: Unit) -> dict[str, str]:
+def find_called_host(unit: Unit) -> dict[str, str]:
     """Names that only functions of the host have and that device code calls, each with one that calls it."""
-    device = device_functions(unit)
-    names = {f.name for f in host_functions(unit)} - {f.name for f in device}
+    device = list_device_functions(unit)
+    names = {f.name for f in list_host_functions(unit)} - {f.name for f in device}
     return {called: f.name for f in device for called in sorted(f.body.calls & names)}
 
 
-def without_host(source: str, *, unit: Unit | None = None) -> str:
+def blank_host(source: str, *, unit: Unit | None = None) -> str:
     """The cell with spaces for what is neither ``__device__`` nor ``__global__``: functions, and classes and variables
     of the host's.
 
@@ -60,10 +60,12 @@ def without_host(source: str, *, unit: Unit | None = None) -> str:
     # As it is typed: where macros are expanded, functions have another text.
     typed, tree = cuda_text.parse_cell(source)
     text = cuda_text.read(source)
-    spared = set(called_host(unit or typed)) | ({f.name for f in device_functions(unit)} if unit is not None else set())
+    spared = set(find_called_host(unit or typed)) | (
+        {f.name for f in list_device_functions(unit)} if unit is not None else set()
+    )
     part = _HostPart(tree, "\n".join(text.macros.values()))
-    part.blank(_find_span(f, text) for f in host_functions(typed) if f.name not in spared)
-    while part.blank(part.unnamed()) or part.blank(part.members()):
+    part.blank(_find_span(f, text) for f in list_host_functions(typed) if f.name not in spared)
+    while part.blank(part.find_unnamed()) or part.blank(part.members()):
         pass
     return _blank_spans(source, text, part.spans)
 
@@ -94,13 +96,13 @@ class _HostPart:
         elsewhere = self.code[: span[0]] + self.code[span[1] :]
         return bool(re.search(rf"\b{name}\b", elsewhere.decode(errors="replace") + self.directives))
 
-    def unnamed(self) -> Iterator[tuple[int, int]]:
+    def find_unnamed(self) -> Iterator[tuple[int, int]]:
         """Classes and variables of the host's that nothing else names, and all that has a type of CUDA's runtime."""
         for node in self.classes:
             span, name = self._find_whole(node), node.child_by_field_name("name")
             body = self.text(span)
             of_host = _OF_HOST.search(body) and not _ON_DEVICE.search(body)
-            if name and of_host and not self.is_named(c.text_of(name), span):
+            if name and of_host and not self.is_named(c.take_text(name), span):
                 yield span
         for node in self.declarations:
             text = self.text(node.byte_range)
@@ -165,7 +167,7 @@ def _find_span(function: Function, text: c.Text) -> tuple[int, int]:
 # ----------------------------------------------------------------------------- refused functions
 
 
-def without_refused(source: str, diagnostics: Sequence[Diagnostic], *, name: str) -> tuple[str, dict[str, Diagnostic]]:
+def blank_refused(source: str, diagnostics: Sequence[Diagnostic], *, name: str) -> tuple[str, dict[str, Diagnostic]]:
     """The cell with spaces for the functions that ``diagnostics`` are in, and for those that call them.
 
     Raises
@@ -173,7 +175,7 @@ def without_refused(source: str, diagnostics: Sequence[Diagnostic], *, name: str
     CompileError
         With the diagnostics, where nothing is left, or one is outside of any function.
     """
-    functions = device_functions(cuda_text.parse(source))
+    functions = list_device_functions(cuda_text.parse(source))
     text = cuda_text.read(source)
     refused: dict[str, Diagnostic] = {}
     lines: list[int] = []
@@ -184,7 +186,7 @@ def without_refused(source: str, diagnostics: Sequence[Diagnostic], *, name: str
         if not inside and _LEFT_OUT.match(line):
             lines.append(diagnostic.line)
             names = {a or b for a, b in re.findall(r"\b(\w+)\s*=|(\w+)\s*;", line)}
-            inside = [f.name for f in functions if names & c.words(f.text)]
+            inside = [f.name for f in functions if names & c.find_words(f.text)]
         elif not inside:
             outside = True
         refused |= {name: diagnostic for name in inside if name not in refused}
@@ -195,7 +197,7 @@ def without_refused(source: str, diagnostics: Sequence[Diagnostic], *, name: str
             refused[f.name] = replace(because, message=f"{f.name} calls {callee}: {because.message}")
     if outside or refused.keys() >= {f.name for f in functions}:
         message, remedy = f"{name} cannot be emulated on the CPU.", "Run it where there is a GPU."
-        raise CompileError(message, diagnostics=once(diagnostics), remedy=remedy)
+        raise CompileError(message, diagnostics=keep_one_each(diagnostics), remedy=remedy)
     spans = [_find_span(f, text) for f in functions if f.name in refused]
     spans += [(text.start_of_line(line), text.start_of_line(line + 1)) for line in lines]
     return _blank_spans(source, text, spans), refused
@@ -204,7 +206,7 @@ def without_refused(source: str, diagnostics: Sequence[Diagnostic], *, name: str
 # --------------------------------------------------------------------------------- shared memory
 
 
-def with_shared_memory(source: str) -> tuple[str, Sequence[str]]:
+def declare_shared_memory(source: str) -> tuple[str, Sequence[str]]:
     """The cell as the host compiles it, and its ``extern __shared__`` arrays; see ``templates/cuda_words.h``.
 
     After the declaration of each other array follows, on its line, that a block has room for those in sight and, where
@@ -218,7 +220,7 @@ def with_shared_memory(source: str) -> tuple[str, Sequence[str]]:
     in_sight: dict[int, list[str]] = {}
     has_grid = _GRID.search(tree.code.decode(errors="replace"))
     for node in c.walk(tree.root):
-        words = {c.text_of(n): n for n in node.children} if node.type == "declaration" else {}
+        words = {c.take_text(n): n for n in node.children} if node.type == "declaration" else {}
         if (shared := words.get("__shared__")) is None:
             continue
         names = [declared.name for declared, _ in c.read_declarations(node)]

@@ -15,7 +15,7 @@ from ...cells import DeviceTime, Language, TextView
 from ...model import CompiledCell, FilesRead, ObjectCode, OptionError, Options, ToolchainError
 from .. import c
 from . import device, numba_cuda, nvrtc
-from .cuda_frontend import key
+from .cuda_frontend import make_key
 
 if TYPE_CHECKING:
     from ...compilers import Finding
@@ -40,7 +40,7 @@ class CudaLanguage(Language):
     headers = ("math.h",)
 
     def key(self, source: str, *, options: Options) -> str:
-        return key(source, options=options)
+        return make_key(source, options=options)
 
     def compile(self, source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
         from .cuda_unit import compile  # the parser: not for a cell from the cache
@@ -52,7 +52,7 @@ class CudaLanguage(Language):
 
     def can_run(self, cell: CompiledCell, options: Options) -> bool:
         # It may have been kept when there was a GPU, which alone runs it.
-        return bool(cell.object_code.code) or options.device == "gpu" or device.available()
+        return bool(cell.object_code.code) or options.device == "gpu" or device.is_available()
 
     def compile_program(self, source: str, *, options: Options, name: str, folder: Path) -> tuple[Path, FilesRead]:
         from .cuda_program import compile_program
@@ -71,13 +71,13 @@ class CudaLanguage(Language):
         runs = options.run_main or not _MAIN.search(object_code.source)
         return [] if runs else ["main() does not run: --run-main runs it in the emulation"]
 
-    def notices(self, object_code: ObjectCode) -> list[str]:
-        if device.on_gpu(object_code):
+    def list_notices(self, object_code: ObjectCode) -> list[str]:
+        if device.runs_on_gpu(object_code):
             return []
         notices = []
         if object_code.options.get("device", "auto") == "auto":
             notices.append("this machine has no GPU: functions of CUDA cells are emulated on the CPU")
-        if not nvrtc.identity():
+        if not nvrtc.identify_nvrtc():
             notices.append(
                 "NVIDIA's compiler is not installed, so CUDA cells are not checked with it: pip install "
                 '"ufunc_magic[cuda]"'
@@ -85,14 +85,14 @@ class CudaLanguage(Language):
         return notices
 
     def place(self, object_code: ObjectCode) -> str:
-        return device.name() if device.on_gpu(object_code) else EMULATION
+        return device.name() if device.runs_on_gpu(object_code) else EMULATION
 
-    def host_candidate(self, function: Any) -> tuple[Callable[..., Any] | None, str]:
+    def find_host_candidate(self, function: Any) -> tuple[Callable[..., Any] | None, str]:
         if not isinstance(function, device.CudaFunction):
             return function, EMULATION
         return function.emulated if isinstance(function.emulated, np.ufunc) else None, "CPU loop"
 
-    def device_times(self, function: Any) -> Callable[[Sequence[Any]], list[DeviceTime]] | None:
+    def find_device_times(self, function: Any) -> Callable[[Sequence[Any]], list[DeviceTime]] | None:
         return functools.partial(time_on_gpu, function) if isinstance(function, device.CudaFunction) else None
 
     def check_views(self, object_code: ObjectCode) -> None:
@@ -106,12 +106,16 @@ class CudaLanguage(Language):
         """Return what NVRTC makes of a cell for the GPU that is here, else for the oldest that it knows."""
         compiler = nvrtc.find()
         if compiler is None:
-            raise ToolchainError(nvrtc.reason(), remedy=f"Remove --show {name}.")
-        arch = device.arch().replace("sm", "compute") if device.available() else nvrtc.architecture(compiler)
-        unit = device.unit(device.cell(object_code), object_code.name, "")
-        options = nvrtc.flags(object_code.options)
+            raise ToolchainError(nvrtc.explain_absence(), remedy=f"Remove --show {name}.")
+        arch = (
+            device.find_arch().replace("sm", "compute")
+            if device.is_available()
+            else nvrtc.choose_architecture(compiler)
+        )
+        unit = device.write_kernel_unit(device.write_cell(object_code), object_code.name, "")
+        options = nvrtc.list_nvrtc_flags(object_code.options)
         compiled = nvrtc.compile(unit, name=object_code.name, cell=object_code.source, arch=arch, options=options)
-        return TextView(f"the PTX of the cell ({compiler}, {arch})", ptx_functions(compiled.text))
+        return TextView(f"the PTX of the cell ({compiler}, {arch})", read_ptx_functions(compiled.text))
 
     def described(self, object_code: ObjectCode) -> Mapping[str, str]:
         code = object_code.device
@@ -122,18 +126,18 @@ class CudaLanguage(Language):
         return {"for the GPU": text}
 
     def findings(self) -> Iterator[Finding]:
-        version = next(filter(None, map(compilers.installed_version, _CUPY)), "")
+        version = next(filter(None, map(compilers.find_installed_version, _CUPY)), "")
         if not version:
             missing, remedy = "not installed (for arrays on an NVIDIA GPU)", f"pip install {_CUPY[0]}"
             yield compilers.Finding("Packages", "cupy", missing, None, remedy)
             return
-        missing = device.missing()
-        text = missing or f"{device.name()}, {device.arch()}"
+        missing = device.explain_missing()
+        text = missing or f"{device.name()}, {device.find_arch()}"
         yield compilers.Finding("GPU", "device", text, None if missing else True)
         if not missing:
-            yield compilers.Finding("GPU", "driver", f"for CUDA {device.versions()['driver']}")
+            yield compilers.Finding("GPU", "driver", f"for CUDA {device.describe_versions()['driver']}")
         compiler = nvrtc.find()
-        number = ".".join(map(str, compiler.version)) if compiler else nvrtc.reason()
+        number = ".".join(map(str, compiler.version)) if compiler else nvrtc.explain_absence()
         yield compilers.Finding("GPU", "NVRTC", number, True if compiler else None)
         yield compilers.Finding("Packages", "cupy", version)
 
@@ -164,7 +168,7 @@ def _measure_copy_bandwidth(meter: Any) -> float:
     return float(meter.copy_bandwidth())
 
 
-def ptx_functions(text: str) -> tuple[tuple[str, str], ...]:
+def read_ptx_functions(text: str) -> tuple[tuple[str, str], ...]:
     """Return the functions and kernels of a module in PTX, each with a title."""
     parts = []
     for match in _PTX_FUNCTION.finditer(text):

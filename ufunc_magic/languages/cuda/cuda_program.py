@@ -12,13 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from ... import codegen, compilers
-from ...cells import compiler_flags, linker_flags
+from ...cells import list_compiler_flags, list_linker_flags
 from ...model import CompileError, FilesRead, OptionError, Options
 from .. import c
 from . import cuda_text, nvrtc
-from .cuda_diagnostics import improved, once, refusals
-from .cuda_edits import with_shared_memory
-from .cuda_unit import TEMPLATES, header_flags, provided_folders, shim
+from .cuda_diagnostics import find_refusals, improve_error, keep_one_each
+from .cuda_edits import declare_shared_memory
+from .cuda_unit import TEMPLATES, list_header_flags, list_provided_folders, write_shim
 
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 #: The name of the kernel before ``<<<``, with its scopes.
@@ -43,19 +43,19 @@ def compile_program(source: str, *, options: Options, name: str, folder: Path) -
     if not re.search(r"\bmain\s*\(", cuda_text.read(source).code.decode(errors="replace")):
         raise OptionError(f"--run-main: {name} has no main().", remedy="Remove --run-main.")
     tool = compilers.find(cplus=True)
-    if diagnostics := refusals(with_launches(source), name=name):
-        raise CompileError(f"main() of {name} cannot run in the emulation.", diagnostics=once(diagnostics))
+    if diagnostics := find_refusals(rewrite_launches(source), name=name):
+        raise CompileError(f"main() of {name} cannot run in the emulation.", diagnostics=keep_one_each(diagnostics))
     options = replace(
         options, cplus=True, compile_args=tuple(word for word in options.compile_args if nvrtc.is_host(word))
     )
-    hosted, dynamic = with_shared_memory(with_launches(source))
-    before = shim(source, None, dynamic) + f"#include {codegen.c_string(str(TEMPLATES / 'cuda_host.h'))}\n"
+    hosted, dynamic = declare_shared_memory(rewrite_launches(source))
+    before = write_shim(source, None, dynamic) + f"#include {codegen.quote_c(str(TEMPLATES / 'cuda_host.h'))}\n"
     behind = "".join(f"__UFM_DYNAMIC_SHARED({word})\n" for word in dynamic)
-    text = f"{before}#line 1 {codegen.c_string(name)}\n{hosted}\n{behind}"
-    flags = (*compiler_flags(tool, options), *header_flags(source))
+    text = f"{before}#line 1 {codegen.quote_c(name)}\n{hosted}\n{behind}"
+    flags = (*list_compiler_flags(tool, options), *list_header_flags(source))
     # main() must be exported, and the program's names must win over those of the process that loads it.
     flags += ("-fvisibility=default", "-Wno-unused-result")
-    link = linker_flags(tool, options)
+    link = list_linker_flags(tool, options)
     output = folder / "program.so"
     try:
         compilers.compile_shared(
@@ -68,9 +68,9 @@ def compile_program(source: str, *, options: Options, name: str, folder: Path) -
             extra_sources=options.src,
         )
     except CompileError as fault:
-        raise improved(fault) from None
-    provided = provided_folders(source)
-    read = compilers.files_read(tool, source, folder=folder, flags=flags, sources=options.src, provided=provided)
+        raise improve_error(fault) from None
+    provided = list_provided_folders(source)
+    read = compilers.find_files_read(tool, source, folder=folder, flags=flags, sources=options.src, provided=provided)
     return output, read
 
 
@@ -85,10 +85,10 @@ def run_program(library: Path, words: Sequence[str], *, show: Callable[[str], ob
     return compilers.run_and_show(program, [str(library), "main", *words], show=show)
 
 
-def with_launches(source: str) -> str:
+def rewrite_launches(source: str) -> str:
     """Turn ``k<<<grid, block>>>(x)`` into ``__ufm_start("k", {grid, block}, [&] { k(x); })``, on the same lines."""
     source = _UNTYPED.sub(r"\1", source)
-    while launch := _find_first_launch(c.blank_literals(source), source):
+    while launch := _find_first_launch(c.blank_out_literals(source), source):
         start, end, call = launch
         breaks = "".join(re.findall(r"\\?\n", source[start:end]))
         source = source[:start] + call + breaks + source[end:]

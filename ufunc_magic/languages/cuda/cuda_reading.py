@@ -23,7 +23,7 @@ from ...model import (
 )
 from .. import c
 from . import cuda_names, cuda_text
-from .cuda_edits import called_host, host_functions
+from .cuda_edits import find_called_host, list_host_functions
 from .kernel_prototypes import CellVariable, Export
 
 #: Qualifiers that the emulation's header makes nothing of, and that tell a cell's functions apart.
@@ -120,7 +120,7 @@ def read(
 
     def preprocess(text: str) -> str:
         assert tool is not None
-        return cells.preprocessed(tool, text, name=name, flags=flags, before=before)
+        return cells.read_preprocessed(tool, text, name=name, flags=flags, before=before)
 
     # Without a compiler for the CPU the cell is for the GPU alone.
     predefined = cuda_names.PREDEFINED if tool else {**cuda_names.PREDEFINED, "__CUDA_ARCH__": "900"}
@@ -133,11 +133,11 @@ def read(
         predefined=predefined,
     )
     unit = _prepare(unit)
-    options = replace(options, types=options.types or cells.types_in_comments(unit))
+    options = replace(options, types=options.types or cells.read_types_in_comments(unit))
     roles = _assign(unit, options=options, unbound=unbound)
     _refuse(unit, source=source, name=name)
-    arguments = instantiated(source)
-    closed = [k.name for k in roles.kernels if k.template and _takes_numbers(k) and k.name not in arguments]
+    arguments = find_instantiated(source)
+    closed = [k.name for k in roles.kernels if k.template and _needs_numbers(k) and k.name not in arguments]
     if closed:
         example = f"template __global__ void {closed[0]}<256>(float *x);"
         note = (
@@ -146,13 +146,13 @@ def read(
         roles = replace(roles, notes=(*roles.notes, note))
     exports = _list_exports(roles, unit, options, arguments)
     # Cells in terms of T have variables of other names, one for each type.
-    variables = () if options.types and codegen.in_terms_of_t(unit) else _list_variables(tree)
+    variables = () if options.types and codegen.uses_t(unit) else _list_variables(tree)
     return Reading(source, name, tree, options, unit, roles, tuple(exports), tuple(variables))
 
 
 def _list_exports(roles: Roles, unit: Unit, options: Options, arguments: Mapping[str, Sequence[str]]) -> list[Export]:
     names = [f.name for f in unit.functions]
-    per_type = bool(options.types) and codegen.in_terms_of_t(unit)
+    per_type = bool(options.types) and codegen.uses_t(unit)
     exports = []
     # Their C names exist once per type.
     for p in () if per_type else roles.plain:
@@ -182,7 +182,7 @@ def _shorten(instance: str) -> str:
 
 def _refuse(unit: Unit, *, source: str, name: str) -> None:
     """An error for functions of the host's that device code calls, which NVIDIA's compilers refuse."""
-    called = called_host(unit)
+    called = find_called_host(unit)
     lines = source.split("\n")
     diagnostics = [
         Diagnostic(
@@ -193,11 +193,11 @@ def _refuse(unit: Unit, *, source: str, name: str) -> None:
             text=lines[f.line - 1],
             hint="Write __device__ in front of it, or __host__ __device__.",
         )
-        for f in host_functions(unit)
+        for f in list_host_functions(unit)
         if f.name in called and not f.file
     ]
     if diagnostics:
-        raise CompileError(f"{name} does not compile: {compilers.counted(diagnostics)}.", diagnostics=diagnostics)
+        raise CompileError(f"{name} does not compile: {compilers.count_errors(diagnostics)}.", diagnostics=diagnostics)
 
 
 def _has_builtin_types(kernel: Function) -> bool:
@@ -221,11 +221,11 @@ def _list_instances(
     scope = "".join(f"{word}::" for word in kernel.scope)
     if not kernel.template and not per_type:
         return [(f"{kernel.name}({', '.join(p.spelled for p in kernel.parameters)})", f"{scope}{kernel.name}")]
-    kinds = codegen.types_wanted(options.types or "f4,f8")
+    kinds = codegen.choose_types(options.types or "f4,f8")
     if not kernel.template:
-        words = [(codegen.cplus_type(kind), codegen.prefix_of(kind)) for kind in kinds]
+        words = [(codegen.cplus_type(kind), codegen.make_prefix(kind)) for kind in kinds]
         return [(f"{kernel.name}<{word}>", f"{scope}{prefix}{kernel.name}") for word, prefix in words]
-    if not arguments and not _takes_numbers(kernel):
+    if not arguments and not _needs_numbers(kernel):
         count = sum(not parameter.has_default for parameter in _list_template_parameters(kernel)) or len(
             kernel.template
         )
@@ -236,16 +236,16 @@ def _list_instances(
 def _list_template_parameters(function: Function) -> list[c.TemplateParameter]:
     if not function.template:
         return []
-    nodes = c.tree(function.text.encode(), cplus=True).named_children
-    return c.template_parameters(nodes[0]) if nodes and nodes[0].type == "template_declaration" else []
+    nodes = c.parse_tree(function.text.encode(), cplus=True).named_children
+    return c.read_template_parameters(nodes[0]) if nodes and nodes[0].type == "template_declaration" else []
 
 
-def _takes_numbers(function: Function) -> bool:
+def _needs_numbers(function: Function) -> bool:
     """Whether it is a template with a parameter that is no type and has no default."""
     return any(not (p.is_type or p.has_default) for p in _list_template_parameters(function))
 
 
-def instantiated(source: str) -> dict[str, list[str]]:
+def find_instantiated(source: str) -> dict[str, list[str]]:
     """Templates' names -> arguments that the cell instantiates explicitly, or launches a kernel with in ``<<<...>>>``.
 
     Launches count that name no variable of the host's function.
@@ -264,9 +264,9 @@ def instantiated(source: str) -> dict[str, list[str]]:
         name, listed = (template.child_by_field_name(f) if template else None for f in ("name", "arguments"))
         if name is None or listed is None:
             continue
-        inner = ", ".join(" ".join(c.text_of(one).split()) for one in listed.named_children if one.type != "comment")
-        if not launched or types >= c.words(inner):
-            known = result.setdefault(c.text_of(name), [])
+        inner = ", ".join(" ".join(c.take_text(one).split()) for one in listed.named_children if one.type != "comment")
+        if not launched or types >= c.find_words(inner):
+            known = result.setdefault(c.take_text(name), [])
             known += [inner] if inner not in known else []
     return result
 
@@ -275,7 +275,11 @@ def _list_variables(tree: c.CText) -> list[CellVariable]:
     """The variables that all kernels of a cell share and that a GPU's driver knows by their names: no static ones."""
     result: dict[str, int] = {}
     for node in tree.root.named_children:
-        if node.type != "declaration" or node.has_error or not _MEMORY & {c.text_of(child) for child in node.children}:
+        if (
+            node.type != "declaration"
+            or node.has_error
+            or not _MEMORY & {c.take_text(child) for child in node.children}
+        ):
             continue
         for declared, _ in c.read_declarations(node):
             kinds = [mark.kind for mark in declared.marks]
@@ -284,7 +288,7 @@ def _list_variables(tree: c.CText) -> list[CellVariable]:
     return [CellVariable(name, rank) for name, rank in result.items()]
 
 
-def nothing_to_bind(reading: Reading) -> ParseError:
+def describe_nothing_to_bind(reading: Reading) -> ParseError:
     """The error of a cell that has nothing for a GPU."""
     name = reading.name
     if any("__global__" in f.qualifiers for f in reading.unit.functions):
@@ -314,14 +318,14 @@ def _prepare(unit: Unit) -> Unit:
         replace(f, body=_add_libm(f.body), parameters=tuple(replace(p, length="") for p in f.parameters))
         for f in unit.functions
     )
-    return replace(unit, functions=functions, calls=unit.calls | c.stand_for(unit.calls))
+    return replace(unit, functions=functions, calls=unit.calls | c.find_stand_ins(unit.calls))
 
 
 def _add_libm(body: BodyFacts) -> BodyFacts:
-    return replace(body, calls=body.calls | c.stand_for(body.calls))
+    return replace(body, calls=body.calls | c.find_stand_ins(body.calls))
 
 
-def in_numbas_form(function: Function, *, abi: str) -> bool:
+def uses_numbas_form(function: Function, *, abi: str) -> bool:
     """Whether the result goes through the first pointer, and what is returned is a status.
 
     Numba's device functions are ``extern "C" __device__ int f(T *return_value, ...)``; ``abi`` is the user's word on
@@ -357,18 +361,18 @@ def _assign(unit: Unit, *, options: Options, unbound: Collection[str] = ()) -> R
             kernels += [] if function.name in unbound else [function]
         elif "__device__" not in function.qualifiers:
             host += [] if hidden else [function.name]
-        elif hidden or _takes_values(function):
+        elif hidden or _needs_values(function):
             on_device.append(replace(function, static=True))
         elif word := _find_packed(function):
             what = "returns a" if word == function.returns else "has an operand of the type"
             packed.append(Plain(function.name, function, f"{what} {word}, which is no number", "Pass its members."))
-        elif in_numbas_form(function, abi=options.abi):
+        elif uses_numbas_form(function, abi=options.abi):
             on_device.append(replace(function, returns="void"))
             statuses.add((function.line, function.name))
         else:
             on_device.append(function)
     plan = cells.plan_operands(replace(unit, functions=tuple(on_device)), options=options)
-    signatures, plain, faults = plan if plan.signatures or plan.plains or kernels else plan.without_faults()
+    signatures, plain, faults = plan if plan.signatures or plan.plains or kernels else plan.leave_out_faults()
     notes += [f"not bound: {fault.marked.rstrip('.')} ({fault.remedy})" for _, fault in faults.values()]
     own = {(f.line, f.name): f for f in unit.functions}
     signatures = tuple(
@@ -385,7 +389,7 @@ def _assign(unit: Unit, *, options: Options, unbound: Collection[str] = ()) -> R
         f"{p.name} is a template that cannot be a ufunc ({p.reason}): nothing is made of it alone" for p in templates
     ]
     for signature in signatures:
-        if options.abi == "auto" and not signature.status and in_numbas_form(signature.function, abi="numba"):
+        if options.abi == "auto" and not signature.status and uses_numbas_form(signature.function, abi="numba"):
             first, name = signature.function.parameters[0].name, signature.name
             if first in [operand.name for operand in signature.outputs]:
                 notes.append(
@@ -409,12 +413,12 @@ def _find_packed(function: Function) -> str:
     return next((word for word in words if word in cuda_names.VECTORS or word in cuda_names.PACKED), "")
 
 
-def _takes_values(function: Function) -> bool:
+def _needs_values(function: Function) -> bool:
     """A template of more than types, which only a call in the cell can complete."""
     return bool(function.template) and len(_list_template_parameters(function)) not in (0, len(function.template))
 
 
-def device_call(callee: str, signature: Signature) -> str:
+def write_device_call(callee: str, signature: Signature) -> str:
     """How the function is called in device code, a statement with ``{in0}``, ``{out0}``, ... for operands.
 
     ``""`` for a function with core dimensions, which has no operands of one element.
@@ -435,14 +439,14 @@ def device_call(callee: str, signature: Signature) -> str:
     return f"{''.join(first)}{result}{callee}({arguments})"
 
 
-def with_vectors(prototype: Sequence[str], function: Function) -> tuple[str, ...]:
+def name_vectors(prototype: Sequence[str], function: Function) -> tuple[str, ...]:
     """A kernel's prototype, in which the compiler's word for a vector is a number of bytes."""
     types = ["", *(_VECTORS.get(p.type, "") for p in function.parameters)]
     pairs = zip(prototype, types, strict=True)
     return tuple(re.sub(r"V\d+", of, word) if of else word for word, of in pairs)
 
 
-def plain_call(callee: str, function: Function, prototype: Sequence[str], *, status: bool) -> str:
+def write_plain_call(callee: str, function: Function, prototype: Sequence[str], *, status: bool) -> str:
     """How a function that is no ufunc is called in device code: its parameters are ``{in0}``, ``{in1}``, ...
 
     With ``status``, the first is ``&{out0}`` and none of them.
@@ -455,11 +459,11 @@ def plain_call(callee: str, function: Function, prototype: Sequence[str], *, sta
     return f"{'{out0} = ' * (prototype[0] != 'void')}{callee}({', '.join(arguments)})"
 
 
-def unasked(source: str, errors: Sequence[Diagnostic], *, options: Options) -> frozenset[str]:
+def find_unasked(source: str, errors: Sequence[Diagnostic], *, options: Options) -> frozenset[str]:
     """Names of templates that all ``errors`` are in, themselves or what they call, and that nobody has asked for."""
     if options.types:
         return frozenset()
-    known = instantiated(source)
+    known = find_instantiated(source)
     templates = [f for f in cuda_text.parse(source).functions if f.template and f.name not in known]
     hit = [[f.name for f in templates if f.line <= error.line <= f.end_line] for error in errors]
     unbound = {name for names in hit for name in names} if all(hit) else set()

@@ -18,12 +18,12 @@ from ... import cells, codegen, compilers, guard, runtime
 from ...cells import (
     CellBuild,
     Form,
-    c_ufunc_entries,
-    compiler_flags,
-    linker_flags,
-    loops_by_name,
-    native_entry,
-    representatives,
+    group_loops,
+    list_compiler_flags,
+    list_linker_flags,
+    make_c_ufunc_entries,
+    make_native_entry,
+    pick_representatives,
 )
 from ...model import (
     CellFunction,
@@ -38,21 +38,21 @@ from ...model import (
     Signature,
     ToolchainError,
     Unit,
-    line_mark,
+    mark_line,
 )
 from .. import c
 from . import device, kernel_prototypes, nvrtc
-from .cuda_diagnostics import improved, races, refusals
-from .cuda_edits import with_shared_memory, without_host, without_refused
+from .cuda_diagnostics import find_races, find_refusals, improve_error
+from .cuda_edits import blank_host, blank_refused, declare_shared_memory
 from .cuda_frontend import needs_gpu
 from .cuda_reading import (
     Reading,
-    device_call,
-    nothing_to_bind,
-    plain_call,
+    describe_nothing_to_bind,
+    find_unasked,
+    name_vectors,
     read,
-    unasked,
-    with_vectors,
+    write_device_call,
+    write_plain_call,
 )
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -97,13 +97,13 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     if needs_gpu(options):
         return compile_for_gpu(source, options=options, name=name, why="", measured=True)
     whole, refused = source, dict[str, Diagnostic]()
-    diagnostics = refusals(source, name=name)
-    if diagnostics and (diagnostics := refusals(without_host(source), name=name)):
-        if options.device != "cpu" and device.available() and nvrtc.find():
-            line = line_mark(diagnostics[0].line)
+    diagnostics = find_refusals(source, name=name)
+    if diagnostics and (diagnostics := find_refusals(blank_host(source), name=name)):
+        if options.device != "cpu" and device.is_available() and nvrtc.find():
+            line = mark_line(diagnostics[0].line)
             why = f"{name} has no emulation on the CPU: line {line}: {diagnostics[0].message}"
             return compile_for_gpu(source, options=options, name=name, why=why)
-        source, refused = without_refused(source, diagnostics, name=name)
+        source, refused = blank_refused(source, diagnostics, name=name)
     try:
         tool = compilers.find(cplus=True)
     except ToolchainError as fault:
@@ -117,12 +117,12 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
             compiled = _compile_emulated(source, options=options, name=name, folder=folder, tool=tool, unbound=unbound)
             break
         except CompileError as fault:
-            better = improved(fault)
+            better = improve_error(fault)
             errors = [d for d in better.diagnostics if d.severity == "error"]
-            if more := unasked(source, errors, options=options) - unbound:
+            if more := find_unasked(source, errors, options=options) - unbound:
                 unbound |= more
             elif errors and all(" is unavailable: " in d.message for d in errors):
-                source, refusals_of = without_refused(source, errors, name=name)
+                source, refusals_of = blank_refused(source, errors, name=name)
                 refused |= refusals_of
             else:
                 return _compile_for_gpu_after(better, whole, options=options, name=name)
@@ -139,11 +139,11 @@ def _compile_for_gpu_after(
     fault: CompileError | ParseError, source: str, *, options: Options, name: str
 ) -> CompiledCell:
     """Compile a cell that the host's compiler refused for the GPU alone, if its compiler accepts the cell."""
-    if options.device == "cpu" or not (device.available() and nvrtc.find()):
+    if options.device == "cpu" or not (device.is_available() and nvrtc.find()):
         raise fault from None
     diagnostics = fault.diagnostics if isinstance(fault, CompileError) else ()
     error = next((d for d in diagnostics if d.severity == "error"), None)
-    why = f"line {line_mark(error.line)}: {error.message}" if error and error.file == name else fault.message
+    why = f"line {mark_line(error.line)}: {error.message}" if error and error.file == name else fault.message
     try:
         return compile_for_gpu(source, options=options, name=name, why=f"{name} has no emulation on the CPU: {why}")
     except (CompileError, ParseError):
@@ -158,40 +158,43 @@ def _compile_emulated(
 ) -> CompiledCell:
     """Compile a cell with a C++ compiler; NVRTC, where it is, checks it meanwhile."""
     host = replace(options, compile_args=tuple(filter(nvrtc.is_host, options.compile_args)))
-    flags = (*compiler_flags(tool, host), *header_flags(source))
+    flags = (*list_compiler_flags(tool, host), *list_header_flags(source))
     sanitized = options.sanitize and "__global__" in source and tool.kind == "gcc" and sys.platform == "linux"
     sanitized = sanitized and not any("-fsanitize=" in word for word in options.compile_args)
     flags += _CHECKED * sanitized
-    reading = read(source, options=options, name=name, tool=tool, flags=flags, shim=shim(source), unbound=unbound)
+    reading = read(source, options=options, name=name, tool=tool, flags=flags, shim=write_shim(source), unbound=unbound)
     options, unit = reading.options, reading.unit
     # gcc leaves out calls of what is called conj and has C's linkage, whatever its type is.
     flags += tuple(
         f"-fno-builtin-{name}" for name in sorted(f.name for f in unit.functions if 'extern "C"' in f.qualifiers)
     )
     host = replace(options, compile_args=host.compile_args)
-    cell = CellBuild(tool, source, name, host, folder, flags, linker_flags(tool, host), shim(source))
+    cell = CellBuild(tool, source, name, host, folder, flags, list_linker_flags(tool, host), write_shim(source))
     if reading.empty:
-        on_device = replace(cell, source=without_host(source, unit=unit))
-        raise on_device.fault_alone() or nothing_to_bind(reading)
-    plan, cell = cell.planned(unit, words=c.stand_for(unit.identifiers | unit.calls), floats=True)
+        on_device = replace(cell, source=blank_host(source, unit=unit))
+        raise on_device.find_fault_alone() or describe_nothing_to_bind(reading)
+    plan, cell = cell.plan(unit, words=c.find_stand_ins(unit.identifiers | unit.calls), floats=True)
     translation, before, marker = _translate(reading, plan)
     cell = replace(cell, before=before)
     with ThreadPoolExecutor(2, thread_name_prefix="ufunc_magic-cuda") as pool:
         # The compiler is a process of its own, so the Python forms and NVRTC cost nothing meanwhile.
-        shown = representatives(reading.roles.signatures)
+        shown = pick_representatives(reading.roles.signatures)
         written = pool.submit(c.write_python_forms, reading.tree, shown, unit, options)
         checked = pool.submit(check, source, unit=unit, options=options, name=name)
         library = folder / "cell.so"
         signatures = reading.roles.signatures
-        driver = cells.driver(tool, signatures=signatures, parallel=bool(options.parallel), folder=folder)
-        more = [*cells.vector_math(tool, plan.math.functions, folder=folder), *cells.exceptions(tool, folder=folder)]
+        driver = cells.compile_driver(tool, signatures=signatures, parallel=bool(options.parallel), folder=folder)
+        more = [
+            *cells.compile_vector_math(tool, plan.math.functions, folder=folder),
+            *cells.compile_exceptions(tool, folder=folder),
+        ]
         try:
-            diagnostics = cell.compiled_in_parts(translation, library, [driver, *more])
+            diagnostics = cell.compile_in_parts(translation, library, [driver, *more])
             if diagnostics is None:
                 arguments = cell.arguments(library.name, driver, *more)
                 diagnostics = compilers.compile_shared(tool, translation.text, **arguments)
         except CompileError as fault:
-            raise cell.blamed(fault) from None
+            raise cell.blame(fault) from None
         python, verdict = written.result(), checked.result()
     code = library.read_bytes()
     prototypes, rest = kernel_prototypes.read(code, reading.exports, marker)
@@ -205,19 +208,19 @@ def _compile_emulated(
     report_data = ReportData(
         functions=tuple(functions),
         diagnostics=(*diagnostics, *verdict.diagnostics),
-        notes=(*plan.notes, *notes, *verdict.notes, *races(source), *_list_unchecked(reading, checked=sanitized)),
+        notes=(*plan.notes, *notes, *verdict.notes, *find_races(source), *_list_unchecked(reading, checked=sanitized)),
         command=cell.command,
         loop_lines=reading.unit.loop_lines,
     )
-    return CompiledCell(object_code, report_data, cell.files_read(provided_folders(source)))
+    return CompiledCell(object_code, report_data, cell.files_read(list_provided_folders(source)))
 
 
 def _translate(reading: Reading, plan: cells.UnitPlan) -> tuple[codegen.Translation, str, bytes]:
     """The unit, the text before the cell in it, and the mark of the exports' types."""
-    hosted, dynamic = with_shared_memory(without_host(reading.source, unit=reading.unit))
-    before = shim(reading.source, reading.unit, dynamic)
+    hosted, dynamic = declare_shared_memory(blank_host(reading.source, unit=reading.unit))
+    before = write_shim(reading.source, reading.unit, dynamic)
     seed = "\0".join([reading.source, reading.name, repr(reading.options.key())])
-    after, pointers, marker = kernel_prototypes.exports_text(reading.exports, reading.variables, seed=seed)
+    after, pointers, marker = kernel_prototypes.write_exports(reading.exports, reading.variables, seed=seed)
     functions = [None if export.kernel else export.function for export in reading.exports]
     exports = codegen.contained([*zip(pointers, functions, strict=False)], cplus=True)
     after = "".join([*(f"__UFM_DYNAMIC_SHARED({word})\n" for word in dynamic), _FAILED, after, exports.text])
@@ -242,11 +245,11 @@ def _list_unchecked(reading: Reading, *, checked: bool) -> list[str]:
 
 def _add_memory(facts: Mapping[str, Any], reading: Reading, numbers: Sequence[int]) -> dict[str, Any]:
     """The facts that the object code keeps for the device, with the cell's variables."""
-    rows = kernel_prototypes.memory(numbers, reading.variables, first=len(reading.exports))
+    rows = kernel_prototypes.list_memory(numbers, reading.variables, first=len(reading.exports))
     return {**facts, **({"memory": rows} if rows else {})}
 
 
-def shim(source: str, unit: Unit | None = None, dynamic: Collection[str] = ()) -> str:
+def write_shim(source: str, unit: Unit | None = None, dynamic: Collection[str] = ()) -> str:
     """The emulation's header, by its path: a folder on the search path would offer the cell more than this one."""
     words = {
         "DYNAMIC_SHARED": bool(dynamic),
@@ -257,18 +260,18 @@ def shim(source: str, unit: Unit | None = None, dynamic: Collection[str] = ()) -
     defines = "".join(f"#define __UFM_CUDA_{word}__ 1\n" for word, known in words.items() if known)
     own = "".join(f"#define {name} __ufm_own_{name}\n" for name in sorted(set(_DEFINED.findall(source))))
     own += "".join(f"#undef {name}\n" for name in sorted(set(_CONSTANT.findall(source))))
-    return f"{defines}#include {codegen.c_string(str(TEMPLATES / 'cuda.h'))}\n{own}"
+    return f"{defines}#include {codegen.quote_c(str(TEMPLATES / 'cuda.h'))}\n{own}"
 
 
-def provided_folders(source: str) -> tuple[str, ...]:
+def list_provided_folders(source: str) -> tuple[str, ...]:
     """The folders of headers written here and of NVIDIA's."""
-    installed = nvrtc.installed_headers().values() if nvrtc.includes(source) else ()
+    installed = nvrtc.find_installed_headers().values() if nvrtc.may_include(source) else ()
     return str(TEMPLATES), *installed
 
 
-def header_flags(source: str) -> tuple[str, ...]:
+def list_header_flags(source: str) -> tuple[str, ...]:
     """Where the headers are that a cell includes by CUDA's names: those written here, then NVIDIA's."""
-    _, *installed = provided_folders(source)
+    _, *installed = list_provided_folders(source)
     return f"-isystem{TEMPLATES / 'cuda'}", *(f"-idirafter{folder}" for folder in installed), "-Wno-unknown-pragmas"
 
 
@@ -292,34 +295,34 @@ def compile_for_gpu(source: str, *, options: Options, name: str, why: str, measu
     unbound: frozenset[str] = frozenset()
     while True:
         try:
-            return _for_gpu(source, options=options, name=name, why=why, measured=measured, unbound=unbound)
+            return _compile_device_text(source, options=options, name=name, why=why, measured=measured, unbound=unbound)
         except CompileError as fault:
             errors = [d for d in fault.diagnostics if d.severity == "error"]
-            more = unasked(source, errors, options=options) - unbound
+            more = find_unasked(source, errors, options=options) - unbound
             if not more:
                 raise
             unbound |= more
 
 
-def _for_gpu(
+def _compile_device_text(
     source: str, *, options: Options, name: str, why: str, measured: bool, unbound: Collection[str]
 ) -> CompiledCell:
     reading = read(source, options=options, name=name, tool=None, unbound=unbound)
     if reading.empty:
-        raise nothing_to_bind(reading)
-    instances = codegen.instances(reading.roles.signatures, reading.unit, options=reading.options)
+        raise describe_nothing_to_bind(reading)
+    instances = codegen.make_instances(reading.roles.signatures, reading.unit, options=reading.options)
     expressions = [codegen.type_numbers(k, instance) for k, instance in enumerate(instances)]
-    pointed = [word for export in reading.exports for word in kernel_prototypes.expressions(export)]
+    pointed = [word for export in reading.exports for word in kernel_prototypes.write_type_expressions(export)]
     pointed += [word for variable in reading.variables for word in variable.expressions]
     defined = [codegen.type_text(k, instance) for k, instance in enumerate(instances)]
-    text = device_text(source, unit=reading.unit, options=reading.options, name=name)
-    numbers = nvrtc.types(
+    text = write_device_text(source, unit=reading.unit, options=reading.options, name=name)
+    numbers = nvrtc.find_type_numbers(
         text,
         [*(word for words in expressions for word in words), *pointed],
         name=name,
         cell=source,
         before="\n".join([*defined, kernel_prototypes.TEMPLATES]),
-        options=nvrtc.flags(reading.options.changed()),
+        options=nvrtc.list_nvrtc_flags(reading.options.changed()),
     )
     types = []
     for words in expressions:
@@ -331,27 +334,31 @@ def _for_gpu(
         types=types,
         prototypes_=kernel_prototypes.read_numbers(numbers, reading.exports),
         python=c.write_python_forms(
-            reading.tree, representatives(reading.roles.signatures), reading.unit, reading.options
+            reading.tree, pick_representatives(reading.roles.signatures), reading.unit, reading.options
         ),
     )
     taken = _find_resources(functions, text, source=source, name=name, options=reading.options) if measured else {}
     if taken:
-        notes += [f"compiled for {next(iter(taken.values())).architecture} but not run: {device.missing()}"]
+        notes += [f"compiled for {next(iter(taken.values())).architecture} but not run: {device.explain_missing()}"]
         notes += [f"{kernel}: {numbers}" for kernel, numbers in taken.items()]
     object_code = ObjectCode(
         code=b"",
-        target=runtime.here(),
+        target=runtime.describe_target(),
         functions=tuple(f.function_code for f in functions),
         language="cuda",
         toolchain=str(nvrtc.find() or ""),
         source=source,
         name=name,
         device=_add_memory(
-            about(text, source, tool=nvrtc.find()), reading, numbers[kernel_prototypes.count_of(reading.exports) :]
+            describe_for_device(text, source, tool=nvrtc.find()),
+            reading,
+            numbers[kernel_prototypes.count_of(reading.exports) :],
         ),
     )
     report_data = ReportData(tuple(functions), notes=(*filter(None, [why]), *notes))
-    return CompiledCell(object_code, report_data, nvrtc.files_read(text, nvrtc.flags(reading.options.changed())))
+    return CompiledCell(
+        object_code, report_data, nvrtc.find_device_files_read(text, nvrtc.list_nvrtc_flags(reading.options.changed()))
+    )
 
 
 def _find_resources(
@@ -361,13 +368,13 @@ def _find_resources(
     kernels = {f.name: f.function_code.calls[0] for f in functions if f.kind == "kernel"}
     generated = []
     for f in functions:
-        usual, instances = device.usual(f.function_code)
+        usual, instances = device.write_usual_kernels(f.function_code)
         generated.append(usual)
         many = len(instances) > 1
         kernels |= {f"{f.name}({types})" if many else f.name: entry for types, entry in instances.items()}
-    unit = device.unit(text, name, "".join(generated))
+    unit = device.write_kernel_unit(text, name, "".join(generated))
     entries = tuple(dict.fromkeys(kernels.values()))
-    taken = nvrtc.resources(unit, entries, name=name, cell=source, options=options.changed())
+    taken = nvrtc.measure_resources(unit, entries, name=name, cell=source, options=options.changed())
     return {kernel: taken[entry] for kernel, entry in kernels.items() if entry in taken}
 
 
@@ -390,15 +397,17 @@ def check(source: str, *, unit: Unit, options: Options, name: str) -> DeviceChec
     CompileError
         If NVRTC refuses it on its own lines.  A header that only NVRTC lacks is a warning.
     """
-    text = device_text(source, unit=unit, options=options, name=name)
+    text = write_device_text(source, unit=unit, options=options, name=name)
     tool = None if options.device == "cpu" else nvrtc.find()
-    device_part = about(text, source, tool=tool)
+    device_part = describe_for_device(text, source, tool=tool)
     if tool is None:
         return DeviceCheck(device_part)
     # Reductions of a warp came with 8.0.
-    arch = nvrtc.architecture(tool, (8, 0) if "__reduce_" in text else None)
+    arch = nvrtc.choose_architecture(tool, (8, 0) if "__reduce_" in text else None)
     try:
-        compiled = nvrtc.compile(text, name=name, cell=source, arch=arch, options=nvrtc.flags(options.changed()))
+        compiled = nvrtc.compile(
+            text, name=name, cell=source, arch=arch, options=nvrtc.list_nvrtc_flags(options.changed())
+        )
     except CompileError as fault:
         own = [d for d in fault.diagnostics if d.severity == "error" and d.file == name]
         if not own or any("could not open source file" in d.message for d in own):
@@ -415,22 +424,22 @@ def check(source: str, *, unit: Unit, options: Options, name: str) -> DeviceChec
     return DeviceCheck(device_part, tuple(replace(d, message=f"NVRTC: {d.message}") for d in compiled.diagnostics))
 
 
-def about(text: str, source: str, *, tool: nvrtc.Nvrtc | None = None) -> dict[str, Any]:
+def describe_for_device(text: str, source: str, *, tool: nvrtc.Nvrtc | None = None) -> dict[str, Any]:
     """The facts that the object code keeps for the device: its compilers, and its unit where that is not the cell."""
     facts = {"arch": "", "nvrtc": "", "ltoir": ""}
     if tool is not None:
-        facts |= {"arch": nvrtc.architecture(tool), "nvrtc": ".".join(map(str, tool.version))}
+        facts |= {"arch": nvrtc.choose_architecture(tool), "nvrtc": ".".join(map(str, tool.version))}
     return facts | ({"unit": text} if text != source else {})
 
 
-def device_text(source: str, *, unit: Unit, options: Options, name: str) -> str:
+def write_device_text(source: str, *, unit: Unit, options: Options, name: str) -> str:
     """The source for the GPU: the cell without the host's part, a copy for each type if it uses T."""
-    types = codegen.types_wanted(options.types)
-    source = without_host(source, unit=unit)
-    if not types or not codegen.in_terms_of_t(unit):
+    types = codegen.choose_types(options.types)
+    source = blank_host(source, unit=unit)
+    if not types or not codegen.uses_t(unit):
         return source
     return "\n".join(
-        codegen.copy(source, prefix=codegen.prefix_of(t), kind=t, unit=unit, name=name, generic=False) for t in types
+        codegen.copy(source, prefix=codegen.make_prefix(t), kind=t, unit=unit, name=name, generic=False) for t in types
     )
 
 
@@ -458,8 +467,8 @@ def _make_entries(
         The Python forms.
     """
     foreign = {i.signature.name for i, t in zip(translation.instances, types, strict=True) if 255 in t}
-    loops = loops_by_name(translation.instances, types, without=foreign, remedy="")
-    functions = c_ufunc_entries(
+    loops = group_loops(translation.instances, types, without=foreign, remedy="")
+    functions = make_c_ufunc_entries(
         translation,
         types,
         python,
@@ -478,21 +487,21 @@ def _make_entries(
         p = None if export.kernel else plain[export.name]
         calls: tuple[str, ...]
         if p:
-            calls = (plain_call(export.callee, export.function, prototype, status=export.status),)
+            calls = (write_plain_call(export.callee, export.function, prototype, status=export.status),)
         else:
             calls = _name_launches(export, alone=callees.count(export.callee) == 1)
         functions.append(
             replace(
-                native_entry(
+                make_native_entry(
                     export.function,
                     name=export.name,
                     index=index,
                     parameters=[q.name for q in export.parameters],
-                    declaration=kernel_prototypes.declaration(export, prototype, types=own) if p else "",
+                    declaration=kernel_prototypes.write_declaration(export, prototype, types=own) if p else "",
                     reason=(p.reason, p.remedy) if p else ("", ""),
                 ),
                 calls=calls,
-                prototype=prototype if p else with_vectors(prototype, export.function),
+                prototype=prototype if p else name_vectors(prototype, export.function),
                 instance=export.instance,
             )
         )
@@ -501,7 +510,7 @@ def _make_entries(
 
 def _name_launches(export: kernel_prototypes.Export, *, alone: bool) -> tuple[str, ...]:
     """The name of a kernel in C++ for NVRTC, and one that works where a header has functions of that name."""
-    with_types = kernel_prototypes.pointed(replace(export, overloaded=True))
+    with_types = kernel_prototypes.write_pointer_expression(replace(export, overloaded=True))
     if not alone:
         return (with_types,)
     if 'extern "C"' in export.function.qualifiers:
@@ -511,7 +520,7 @@ def _name_launches(export: kernel_prototypes.Export, *, alone: bool) -> tuple[st
 
 def _name_calls(loops: Sequence[LoopCode], translation: codegen.Translation) -> tuple[str, ...]:
     instances = [translation.instances[loop.index] for loop in loops]
-    calls = tuple(device_call(codegen.callee(i), i.signature) for i in instances)
+    calls = tuple(write_device_call(codegen.callee(i), i.signature) for i in instances)
     return calls if all(calls) else ()
 
 

@@ -22,7 +22,7 @@ _WORDS = 5
 #: NumPy's spelling of a type -> C's.
 _NAMES = {np.dtype(t.char).str[1:]: t.c for t in TYPES.values()} | {"f2": "unsigned short", "void": "void"}
 
-#: Definitions that `expressions` need, after that of ``__UFM_TYPE``.
+#: Definitions that `write_type_expressions` need, after that of ``__UFM_TYPE``.
 TEMPLATES = """\
 template <class... __ufm_a> struct __ufm_list {};
 template <class __ufm_r, class... __ufm_a>
@@ -94,7 +94,7 @@ class CellVariable:
         return [self.name, index, bool(fixed), element, *(a // b for a, b in pairwise(sizes))]
 
 
-def memory(numbers: Sequence[int], variables: Sequence[CellVariable], *, first: int) -> list[list[Any]]:
+def list_memory(numbers: Sequence[int], variables: Sequence[CellVariable], *, first: int) -> list[list[Any]]:
     """The `CellVariable.row` of each; ``first`` is the place of the first of them."""
     rows = []
     for index, variable in enumerate(variables, first):
@@ -104,7 +104,7 @@ def memory(numbers: Sequence[int], variables: Sequence[CellVariable], *, first: 
     return rows
 
 
-def pointed(export: Export) -> str:
+def write_pointer_expression(export: Export) -> str:
     """An expression that is a pointer to the function."""
     if not export.overloaded:
         return f"&{export.callee}"
@@ -120,7 +120,7 @@ def _find_declared(parameter: Parameter, head: str) -> str:
     return parameter.spelled
 
 
-def expressions(export: Export) -> list[str]:
+def write_type_expressions(export: Export) -> list[str]:
     """Constant expressions of the types of a function's result and parameters."""
     words = []
     for n in range(len(export.parameters) + 1):
@@ -132,7 +132,7 @@ def expressions(export: Export) -> list[str]:
 
 def _find_type(export: Export, n: int) -> str:
     """The type of the result (0) or of a parameter, in C++."""
-    types = f"decltype(__ufm_types_of({pointed(export)}))"
+    types = f"decltype(__ufm_types_of({write_pointer_expression(export)}))"
     if export.status:
         return (
             f"__ufm_nth<{n + 1}, {types} >::__ufm_it"
@@ -156,7 +156,7 @@ def _write_adapter(n: int, export: Export) -> str:
         return (
             f"{scope}static void __ufm_export_{n}(const unsigned *__ufm_g, const unsigned *__ufm_b, "
             "__SIZE_TYPE__ __ufm_s, void **__ufm_a) "
-            f"{{ __ufm_launch({pointed(export)}, __ufm_g, __ufm_b, __ufm_s, __ufm_a, {most}); }}"
+            f"{{ __ufm_launch({write_pointer_expression(export)}, __ufm_g, __ufm_b, __ufm_s, __ufm_a, {most}); }}"
         )
     if not export.status:
         return ""
@@ -170,19 +170,19 @@ def _write_adapter(n: int, export: Export) -> str:
     )
 
 
-def exports_text(
+def write_exports(
     exports: Sequence[Export], variables: Sequence[CellVariable], *, seed: str
 ) -> tuple[str, list[str], bytes]:
     """C++ for the exports of a unit: text after the cell, pointers for its table, the mark of the types' table."""
     marker = b"\x7fufm-protos:" + hashlib.sha256(seed.encode()).digest()[:16]
-    numbers = [*map(str, marker), *(word for export in exports for word in expressions(export))]
+    numbers = [*map(str, marker), *(word for export in exports for word in write_type_expressions(export))]
     numbers += [word for variable in variables for word in variable.expressions]
     lines = [TEMPLATES]
     pointers = []
     for n, export in enumerate(exports):
         adapter = _write_adapter(n, export)
         lines += [adapter] if adapter else []
-        pointers.append(f"__ufm_export_{n}" if adapter else pointed(export).removeprefix("&"))
+        pointers.append(f"__ufm_export_{n}" if adapter else write_pointer_expression(export).removeprefix("&"))
     pointers += [f"&{variable.name}" for variable in variables]
     lines.append(f"__attribute__((__used__)) static const unsigned char __ufm_protos[] = {{{', '.join(numbers)}}};")
     return "\n".join(lines) + "\n", pointers, marker
@@ -195,7 +195,7 @@ def read(code: bytes, exports: Sequence[Export], marker: bytes) -> tuple[list[tu
 
 
 def count_of(exports: Sequence[Export]) -> int:
-    """How many numbers `expressions` are of all."""
+    """How many numbers `write_type_expressions` are of all."""
     return sum(_WORDS * (len(e.parameters) + 1) for e in exports)
 
 
@@ -221,7 +221,7 @@ def _write_typestring(stars: int, fixed: int, number: int, low: int, high: int) 
     return f"{'const ' if fixed and stars else ''}{element}{'*' * stars}"
 
 
-def declaration(export: Export, prototype: Sequence[str], *, types: str) -> str:
+def write_declaration(export: Export, prototype: Sequence[str], *, types: str) -> str:
     """The text that cffi needs to call the function: type definitions, then its type, a line each.
 
     Parameters

@@ -84,7 +84,7 @@ class Annotated:
     name: str = ""
     complete: str = field(default="", repr=False)
 
-    def standing(self, place: CellPlace) -> Annotated:
+    def place_at(self, place: CellPlace) -> Annotated:
         """The same with the name and the lines that it has there."""
         lines = tuple(replace(line, number=place.line(line.number)) for line in self.lines)
         return replace(self, name=place.name, lines=lines)

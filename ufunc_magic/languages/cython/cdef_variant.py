@@ -29,20 +29,20 @@ from .cython_function import CellText
 PREFIX = "__ufm_def_"
 
 
-def bare(kind: Any) -> Any:
+def strip_qualifiers(kind: Any) -> Any:
     """A type without ``const`` and ``&``: a result must outlive its function."""
     while kind.is_reference or getattr(kind, "is_cv_qualified", False):
         kind = kind.ref_base_type if kind.is_reference else kind.cv_base_type
     return kind
 
 
-def plain_name(entry: Any) -> str:
+def find_plain_name(entry: Any) -> str:
     """The cell's name of a function.  Cython calls specialisations mean[double], or __pyx_fuse_1mean (3.1, 3.2)."""
     return re.sub(r"^__pyx_fuse_(?:\d+_)*\d+|\[.*", "", str(entry.name))
 
 
 def is_number(kind: Any) -> bool:
-    kind = bare(kind)
+    kind = strip_qualifiers(kind)
     return bool(kind.is_numeric) and not getattr(kind, "is_unicode_char", False) and not kind.is_pyobject
 
 
@@ -118,7 +118,7 @@ class Variants:
         if None in types or not node.body.is_terminator:
             return None
         joined = functools.reduce(PyrexTypes.spanning_type, types)
-        return bare(joined) if is_number(joined) else None
+        return strip_qualifiers(joined) if is_number(joined) else None
 
 
 class Analysis(AnalyseExpressionsTransform):  # type: ignore[misc, unused-ignore]
@@ -130,7 +130,7 @@ class Analysis(AnalyseExpressionsTransform):  # type: ignore[misc, unused-ignore
         self._originals: dict[tuple[str, tuple[str, ...]], Any] = {}
 
     def visit_FuncDefNode(self, node: Any) -> Any:
-        name = plain_name(node.entry)
+        name = find_plain_name(node.entry)
         if not (isinstance(node, Nodes.CFuncDefNode) and name.startswith(PREFIX)):
             node = super().visit_FuncDefNode(node)
             if isinstance(node, Nodes.DefNode):
@@ -145,7 +145,7 @@ class Analysis(AnalyseExpressionsTransform):  # type: ignore[misc, unused-ignore
         node.entry.qualified_name = EncodedString(node.entry.qualified_name.replace(PREFIX, ""))
         with Errors.local_errors(ignore=True) as errors:
             if not declared:
-                _retype(node, returns)
+                _change_result_type(node, returns)
                 _keep_powers(node)
             node = super().visit_FuncDefNode(node)
         return _forget(node) if errors else node
@@ -164,7 +164,7 @@ def _keep_powers(node: Any) -> None:
             power.is_cpow = False
 
 
-def _retype(node: Any, returns: Any) -> None:
+def _change_result_type(node: Any, returns: Any) -> None:
     """Have a variant return another type, with the error value that Cython gives functions of that type."""
     _, function = _write_declarator(node.pos, "", []).analyse(returns, node.entry.scope)
     node.return_type = node.local_scope.return_type = returns
@@ -344,7 +344,7 @@ def _find_value_types(value: Any) -> list[Any]:
         return _find_value_types(value.value)
     kind = value.arg.type if isinstance(value, ExprNodes.CoerceToPyTypeNode) else None
     if kind is not None:
-        kind = bare(kind)
+        kind = strip_qualifiers(kind)
     if isinstance(value, ExprNodes.BoolNode):
         kind = PyrexTypes.c_bint_type
     elif isinstance(value, ExprNodes.IntNode):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from ...compilers import counted, shorten, source_line
+from ...compilers import count_errors, shorten, show_source_line
 from ...model import CompileError, Diagnostic, UfuncMagicError
 from ._private import Errors, watermark
 from .cython_hints import read
@@ -124,12 +124,12 @@ def compile_error(errors: Iterable[Diagnostic], *, name: str, cell: str) -> Comp
     complaints = list(errors)
     causes = _find_causes(complaints)
     diagnostics = list(dict.fromkeys(_write_diagnostic(cause, name, cell) for cause in causes))
-    what = "Cython itself crashes on it" if all(c.option for c in causes) else counted(diagnostics)
+    what = "Cython itself crashes on it" if all(c.option for c in causes) else count_errors(diagnostics)
     output = "\n".join(f"{c.file or name}:{c.line}:{c.column}: {c.message}" for c in complaints)
     return CompileError(f"{name} does not compile: {what}.", diagnostics=shorten(diagnostics), output=output)
 
 
-def warnings(complaints: Iterable[Diagnostic], *, name: str, cell: str) -> tuple[Diagnostic, ...]:
+def read_warnings(complaints: Iterable[Diagnostic], *, name: str, cell: str) -> tuple[Diagnostic, ...]:
     """Cython's warnings about the cell and the user's own files, each once.
 
     Parameters
@@ -200,6 +200,6 @@ def _write_diagnostic(complaint: Diagnostic, name: str, cell: str) -> Diagnostic
         shown = read(complaint, cell=cell)
     lines = cell.split("\n")
     if not shown.file and 0 < shown.line <= len(lines):
-        text, column = source_line(lines[shown.line - 1], shown.column)
+        text, column = show_source_line(lines[shown.line - 1], shown.column)
         shown = replace(shown, text=text, column=column)
     return replace(shown, file=shown.file or name)

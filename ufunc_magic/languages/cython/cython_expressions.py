@@ -41,14 +41,14 @@ from ...ir import (
     StringLiteral,
     Symbol,
     Unary,
-    header_constant,
-    promoted,
-    usual,
+    convert_usually,
+    find_header_constant,
+    promote,
     walk,
 )
 from ._private import PyrexTypes
 from .cdef_variant import walk as walk_tree
-from .cython_ctypes import ir_type
+from .cython_ctypes import find_ir_type
 
 _COMPARISONS = {"<>": "!=", "is_not": "is not", "not_in": "not in"}
 #: Cython's names of C's functions for numbers of some types.
@@ -99,7 +99,7 @@ class LoweredCell:
         line = self.lines[pos[1] - 1].strip() if pos and 0 < pos[1] <= len(self.lines) else ""
         return line if len(line) <= 60 else line[:57] + "..."
 
-    def whole_number(self, node: Any) -> tuple[int, str] | None:
+    def read_whole_number(self, node: Any) -> tuple[int, str] | None:
         """Value and text of the integer that the cell has at a node, whatever Cython has made of it."""
         line = self.lines[node.pos[1] - 1] if 0 < node.pos[1] <= len(self.lines) else ""
         token = "".join(itertools.takewhile(lambda c: c.isalnum() or c in "._", line[node.pos[2] :]))
@@ -133,15 +133,15 @@ class CythonExpressions:
             if method := getattr(self, f"_{base.__name__}", None):
                 lowered: Expression = method(node)
                 return lowered
-        raise self.unsaid(node)
+        raise self.make_unsaid(node)
 
-    def unsaid(self, node: Any) -> Unsaid:
+    def make_unsaid(self, node: Any) -> Unsaid:
         """The exception for a node that has no form."""
         return Unsaid(f"uses `{self.cell.brief(node)}`, which has no Python form")
 
     def typed(self, node: Any) -> Expression:
         """A node in the type that Cython gives it."""
-        return self.convert(self.value(node), ir_type(node.type))
+        return self.convert(self.value(node), find_ir_type(node.type))
 
     def convert(self, value: Expression, t: CType, *, explicit: bool = False) -> Expression:
         if value.type == t or t.kind == "?":
@@ -160,12 +160,12 @@ class CythonExpressions:
         return self.cell.position(node)
 
     def opaque(self, node: Any, reason: str) -> OpaqueExpression:
-        touched = frozenset(self.touched(node))
-        t = ir_type(node.type) if getattr(node, "type", None) is not None else OBJECT
+        touched = frozenset(self.find_touched(node))
+        t = find_ir_type(node.type) if getattr(node, "type", None) is not None else OBJECT
         text, at = self.cell.brief(node), self.at(node)
         return OpaqueExpression(t, reason, text, reads=touched, writes=touched, acts=True, at=at)
 
-    def touched(self, node: Any) -> Iterator[Symbol]:
+    def find_touched(self, node: Any) -> Iterator[Symbol]:
         """Every variable named in or below a node."""
         for inner in walk_tree(node) if hasattr(node, "child_attrs") else ():
             entry = getattr(inner, "entry", None)
@@ -180,14 +180,14 @@ class CythonExpressions:
             kind = entry.type
             element = getattr(kind, "dtype", None) or getattr(kind, "base_type", None)
             const = bool(getattr(element, "is_const", False))
-            known = Symbol(str(entry.name), ir_type(kind), storage, const=const, assigned=module)
+            known = Symbol(str(entry.name), find_ir_type(kind), storage, const=const, assigned=module)
             self.cell.symbols[id(entry)] = known
         return known
 
     # -- looked through -----------------------------------------------------------------------------
 
     def _CoerceToTempNode(self, node: Any) -> Expression:
-        return self.convert(self.lower(node.arg), ir_type(node.type))
+        return self.convert(self.lower(node.arg), find_ir_type(node.type))
 
     def _ProxyNode(self, node: Any) -> Expression:
         return self.lower(node.arg)
@@ -196,7 +196,7 @@ class CythonExpressions:
 
     def _ResultRefNode(self, node: Any) -> Expression:
         if node.expression is None:
-            raise self.unsaid(node)
+            raise self.make_unsaid(node)
         return self.lower(node.expression)
 
     def _BoolBinopResultNode(self, node: Any) -> Expression:
@@ -208,7 +208,7 @@ class CythonExpressions:
         return self.convert(self.typed(node.arg), OBJECT)
 
     def _CoerceFromPyTypeNode(self, node: Any) -> Expression:
-        return self.convert(self.value(node.arg), ir_type(node.type))
+        return self.convert(self.value(node.arg), find_ir_type(node.type))
 
     _CoerceToComplexNode = _CoerceToMemViewSliceNode = _CoerceFromPyTypeNode
 
@@ -216,7 +216,7 @@ class CythonExpressions:
         return self.convert(self.value(node.arg), BOOL)
 
     def _TypecastNode(self, node: Any) -> Expression:
-        return self.convert(self.value(node.operand), ir_type(node.type), explicit=True)
+        return self.convert(self.value(node.operand), find_ir_type(node.type), explicit=True)
 
     # -- literals -----------------------------------------------------------------------------------
 
@@ -237,7 +237,7 @@ class CythonExpressions:
     def _FloatNode(self, node: Any) -> Expression:
         value, at = float(str(node.value).replace("_", "")), self.at(node)
         t = OBJECT if node.type.is_pyobject else DOUBLE  # Cython writes the constants of C's float as double
-        written = self.cell.whole_number(node)
+        written = self.cell.read_whole_number(node)
         if written is not None and written[0] == value:
             return Convert(t, Constant(INT if value <= INT.high else LONG, *written, at=at), at=at)
         return Constant(t, value, at=at)
@@ -258,7 +258,7 @@ class CythonExpressions:
         return Dynamic(OBJECT, "None", at=self.at(node))
 
     def _NullNode(self, node: Any) -> Expression:
-        return Constant(ir_type(node.type), 0, "NULL", at=self.at(node))
+        return Constant(find_ir_type(node.type), 0, "NULL", at=self.at(node))
 
     def _EllipsisNode(self, node: Any) -> Expression:
         return Dynamic(OBJECT, "...", at=self.at(node))
@@ -271,7 +271,7 @@ class CythonExpressions:
     def _BytesNode(self, node: Any) -> Expression:
         if node.type.is_pyobject:
             return Dynamic(OBJECT, repr(bytes(node.value)), at=self.at(node))
-        return StringLiteral(ir_type(node.type), bytes(node.value).decode("latin1"), at=self.at(node))
+        return StringLiteral(find_ir_type(node.type), bytes(node.value).decode("latin1"), at=self.at(node))
 
     _StringNode = _BytesNode
 
@@ -279,23 +279,23 @@ class CythonExpressions:
         text, operands = "", []
         for part in node.values:
             if type(part).__name__ == "FormattedValueNode":
-                text += self._formatted(part)
+                text += self._format_part(part)
                 operands.append(self.value(part.value))
             elif not hasattr(part, "value"):
-                raise self.unsaid(node)
+                raise self.make_unsaid(node)
             else:
                 inner = repr("'" + str(part.value))[2:-1].replace('"', '\\"')
                 text += inner.replace("{", "{{{{").replace("}", "}}}}")
         return Dynamic(OBJECT, f'f"{text}"', tuple(operands), at=self.at(node))
 
     def _FormattedValueNode(self, node: Any) -> Expression:
-        return Dynamic(OBJECT, f'f"{self._formatted(node)}"', (self.value(node.value),), at=self.at(node))
+        return Dynamic(OBJECT, f'f"{self._format_part(node)}"', (self.value(node.value),), at=self.at(node))
 
-    def _formatted(self, node: Any) -> str:
+    def _format_part(self, node: Any) -> str:
         """``{x!r:.2f}`` of an f-string, as a part of a template."""
         spec = node.format_spec
         if spec is not None and not hasattr(spec, "value"):
-            raise self.unsaid(node)
+            raise self.make_unsaid(node)
         mark = f"!{node.conversion_char}" if node.conversion_char else ""
         width = f":{spec.value}" if spec is not None and spec.value else ""
         return f"{{{{{{}}{mark}{width}}}}}"
@@ -309,9 +309,9 @@ class CythonExpressions:
             raise Unsaid(f"uses `{name}`, which is not a function or variable of the cell")
         entry = entry.defining_entry
         of_c = entry.visibility == "extern" and (entry.type.is_numeric or entry.type.is_enum)
-        if of_c and (known := header_constant(str(entry.cname))) is not None:
+        if of_c and (known := find_header_constant(str(entry.cname))) is not None:
             return replace(known, at=at)
-        if (constant := self._enumerator(entry)) is not None:
+        if (constant := self._find_enumerator(entry)) is not None:
             return Name(INT, constant, at=at)
         if name in self.cell.names and entry.scope is self.cell.scope and entry.type.is_pyobject:
             self.calls[name] = None
@@ -328,7 +328,7 @@ class CythonExpressions:
         symbol = self.symbol(entry)
         return Name(symbol.type, symbol, at=at)
 
-    def _enumerator(self, entry: Any) -> Symbol | None:
+    def _find_enumerator(self, entry: Any) -> Symbol | None:
         """The symbol of a constant of a ``cdef enum``."""
         number = getattr(entry, "enum_int_value", None)
         if not entry.is_const or number is None or entry.type.is_pyobject:
@@ -341,9 +341,9 @@ class CythonExpressions:
         name, kind = str(node.attribute), node.obj.type
         if kind is None:  # of a cimported module
             return self._NameNode(node)
-        base, t = self.value(node.obj), ir_type(node.type)
+        base, t = self.value(node.obj), find_ir_type(node.type)
         if kind.is_ptr and kind.base_type.is_struct_or_union:
-            base = Element(ir_type(kind.base_type), base, Constant(INT, 0), at=self.at(node.obj))
+            base = Element(find_ir_type(kind.base_type), base, Constant(INT, 0), at=self.at(node.obj))
             return Field(t, base, name, at=base.at)
         if kind.is_struct_or_union or base.type.kind == "?":
             return Field(t, base, name, at=base.at)
@@ -362,16 +362,16 @@ class CythonExpressions:
     def operate(self, op: str, left: Expression, right: Expression, node: Any) -> Expression:
         """``left op right``; ``node`` is the operation with Cython's type."""
         at = left.at if left.at.line else self.at(node)
-        kind = ir_type(node.type)
+        kind = find_ir_type(node.type)
         if not (left.type.arithmetic and right.type.arithmetic and kind.arithmetic):
             if "a" in (left.type.kind, right.type.kind) and not {"o", "?"} & {left.type.kind, right.type.kind}:
                 return Binary(kind, op, left, right, at=at)  # type: ignore[arg-type]
             return Dynamic(kind, f"{{}} {op} {{}}", (left, right), at=at)
         raises = bool(getattr(node, "overflow_check", False))
         if op in ("<<", ">>"):
-            t, count = promoted(left.type), self.convert(right, promoted(right.type))
+            t, count = promote(left.type), self.convert(right, promote(right.type))
             return Binary(t, op, self.convert(left, t), count, overflow_raises=raises, at=at)  # type: ignore[arg-type]
-        t, python = usual(left.type, right.type), False
+        t, python = convert_usually(left.type, right.type), False
         if op in ("/", "//", "%"):
             python = self._divides_as_python(node)
             if kind.kind == "f" and t.integral:
@@ -393,26 +393,26 @@ class CythonExpressions:
 
     def _UnaryMinusNode(self, node: Any) -> Expression:
         value = self.value(node.operand)
-        return self._unary("-", value, node)
+        return self._lower_unary("-", value, node)
 
     def _TildeNode(self, node: Any) -> Expression:
-        return self._unary("~", self.value(node.operand), node)
+        return self._lower_unary("~", self.value(node.operand), node)
 
     def _UnaryPlusNode(self, node: Any) -> Expression:
         value = self.value(node.operand)
         return value if value.type.arithmetic else Dynamic(OBJECT, "+{}", (value,), at=self.at(node))
 
-    def _unary(self, op: Any, value: Expression, node: Any) -> Expression:
+    def _lower_unary(self, op: Any, value: Expression, node: Any) -> Expression:
         if not value.type.arithmetic:
-            return Dynamic(ir_type(node.type), f"{op}{{}}", (value,), at=self.at(node))
-        t = promoted(value.type)
+            return Dynamic(find_ir_type(node.type), f"{op}{{}}", (value,), at=self.at(node))
+        t = promote(value.type)
         return Unary(t, op, self.convert(value, t), at=self.at(node))
 
     def _NotNode(self, node: Any) -> Expression:
         return Unary(BOOL, "!", self.test(node.operand), at=self.at(node))
 
     def _PrimaryCmpNode(self, node: Any) -> Expression:
-        t = ir_type(node.type)
+        t = find_ir_type(node.type)
         values, ops, item = [self.value(node.operand1)], [], node
         while item is not None:
             values.append(self.value(item.operand2))
@@ -424,35 +424,35 @@ class CythonExpressions:
         if t.kind != "b" or not numbers or not repeated or {"in", "not in", "is", "is not"} & {*ops}:
             text = "{}" + "".join(f" {op} {{}}" for op in ops)
             return Dynamic(t, text, tuple(values), at=values[0].at)
-        compared = [self._compared(op, left, right) for left, op, right in pairs]
+        compared = [self._lower_comparison(op, left, right) for left, op, right in pairs]
         result: Expression = compared[0]
         for other in compared[1:]:
             result = Logical(BOOL, "&&", result, other, at=result.at)
         return result
 
-    def _compared(self, op: Any, left: Expression, right: Expression) -> Expression:
+    def _lower_comparison(self, op: Any, left: Expression, right: Expression) -> Expression:
         if left.type.arithmetic and right.type.arithmetic:
-            t = usual(left.type, right.type)
+            t = convert_usually(left.type, right.type)
             left, right = self.convert(left, t), self.convert(right, t)
         return Binary(BOOL, op, left, right, at=left.at)
 
     def _BoolBinopNode(self, node: Any) -> Expression:
         word = str(node.operator)
-        if ir_type(node.type).kind == "b":
+        if find_ir_type(node.type).kind == "b":
             left, right = self.test(node.operand1), self.test(node.operand2)
             return Logical(BOOL, "&&" if word == "and" else "||", left, right, at=left.at)
         left, right = self.value(node.operand1), self.value(node.operand2)
-        return Dynamic(ir_type(node.type), f"{{}} {word} {{}}", (left, right), at=left.at)
+        return Dynamic(find_ir_type(node.type), f"{{}} {word} {{}}", (left, right), at=left.at)
 
     def _CondExprNode(self, node: Any) -> Expression:
-        t = ir_type(node.type)
+        t = find_ir_type(node.type)
         test = self.test(node.condition if hasattr(node, "condition") else node.test)  # Cython 3.1 calls it test
         yes, no = self.value(node.true_val), self.value(node.false_val)
         return Conditional(t, test, self.convert(yes, t), self.convert(no, t), at=yes.at)
 
     def _SizeofNode(self, node: Any) -> Expression:
         kind = getattr(node, "arg_type", None) or node.operand.type
-        size = ir_type(kind).size
+        size = find_ir_type(kind).size
         if size is None:
             raise Unsaid(f"uses `{self.cell.brief(node)}`")
         return Constant(SIZE, size, f"sizeof({kind})", at=self.at(node))
@@ -460,28 +460,30 @@ class CythonExpressions:
     def _DereferenceNode(self, node: Any) -> Expression:
         base = self.value(node.operand)
         if base.type.kind != "a":
-            raise self.unsaid(node)
-        return Element(ir_type(node.type), base, Constant(INT, 0), at=base.at)
+            raise self.make_unsaid(node)
+        return Element(find_ir_type(node.type), base, Constant(INT, 0), at=base.at)
 
     def _AmpersandNode(self, node: Any) -> Expression:
         place: Any = self.value(node.operand)
-        return AddressOf(ir_type(node.type), place, at=self.at(node))
+        return AddressOf(find_ir_type(node.type), place, at=self.at(node))
 
     def _EvalWithTempExprNode(self, node: Any) -> Expression:
-        if (items := self._extreme(node)) is not None:
+        if (items := self._find_extreme(node)) is not None:
             word, nodes = items
-            t, values = ir_type(node.type), [self.value(n) for n in nodes]
+            t, values = find_ir_type(node.type), [self.value(n) for n in nodes]
             if t.arithmetic and all(v.type.arithmetic for v in values):
                 arguments = tuple(self.convert(v, t) for v in values)
                 return FunctionCall(t, f"std::{word}", arguments, "library", at=values[0].at)
             return Dynamic(t, f"{word}({', '.join(['{}'] * len(values))})", tuple(values), at=values[0].at)
         value = self.value(node.temp_expression)
         if not _is_repeatable(value):
-            raise self.unsaid(node)
+            raise self.make_unsaid(node)
         self.known[id(node.lazy_temp)] = value
         return self.lower(node.subexpression)
 
-    def _extreme(self, node: Any, around: Mapping[int, Any] = MappingProxyType({})) -> tuple[str, list[Any]] | None:
+    def _find_extreme(
+        self, node: Any, around: Mapping[int, Any] = MappingProxyType({})
+    ) -> tuple[str, list[Any]] | None:
         """``min`` or ``max``, and its arguments: Cython has written the comparisons out already."""
         values = {**around}
         while type(node).__name__ == "EvalWithTempExprNode":
@@ -492,21 +494,21 @@ class CythonExpressions:
         test = node.condition if hasattr(node, "condition") else node.test
         while type(test).__name__ in ("CoerceToTempNode", "CoerceToBooleanNode"):
             test = test.arg
-        yes, no = map(without_coercions, (node.true_val, node.false_val))
+        yes, no = map(strip_coercions, (node.true_val, node.false_val))
         if type(test).__name__ != "PrimaryCmpNode" or not {id(yes), id(no)} <= values.keys():
             return None
         word = {"<": "min", ">": "max"}.get(str(test.operator))
         if word is None:
             return None
         first, second = values[id(no)], values[id(yes)]
-        nested = self._extreme(first, values) if type(first).__name__ == "EvalWithTempExprNode" else None
+        nested = self._find_extreme(first, values) if type(first).__name__ == "EvalWithTempExprNode" else None
         return word, [*(nested[1] if nested is not None and nested[0] == word else [first]), second]
 
     # -- sequences and subscripts -------------------------------------------------------------------
 
     def _TupleNode(self, node: Any) -> Expression:
         items = tuple(self.value(item) for item in node.args)
-        t = ir_type(node.type)
+        t = find_ir_type(node.type)
         if t.kind == "t":
             fields = [of for _, of in t.fields]
             return Aggregate(t, tuple(map(self.convert, items, fields)), at=self.at(node))
@@ -515,7 +517,7 @@ class CythonExpressions:
 
     def _ListNode(self, node: Any) -> Expression:
         items = tuple(self.value(item) for item in node.args)
-        t = ir_type(node.type)
+        t = find_ir_type(node.type)
         if t.kind == "a":
             return Aggregate(t, tuple(self.convert(i, t.of or OBJECT) for i in items), at=self.at(node))
         return Dynamic(OBJECT, f"[{', '.join(['{}'] * len(items))}]", items, at=self.at(node))
@@ -527,7 +529,7 @@ class CythonExpressions:
         return Dynamic(OBJECT, f"{{{{{', '.join(['{}'] * len(items))}}}}}", items, at=self.at(node))
 
     def _DictNode(self, node: Any) -> Expression:
-        t = ir_type(node.type)
+        t = find_ir_type(node.type)
         if t.kind == "V":
             values = {str(item.key.value): self.value(item.value) for item in node.key_value_pairs}
             items = tuple(self.convert(values[name], of) for name, of in t.fields if name in values)
@@ -545,11 +547,11 @@ class CythonExpressions:
                 return Length(INDEX, of, axis % of.type.depth, at=of.at)
         base = self.value(base_node)
         if base.type.kind == "a":
-            return Element(ir_type(node.type), base, self.value(node.index), at=base.at)
+            return Element(find_ir_type(node.type), base, self.value(node.index), at=base.at)
         if base.type.kind == "?":
             raise Unsaid(f"uses the type `{base.type.name}`")
-        text, operands = self._subscript([node.index])
-        return Dynamic(ir_type(node.type), f"{{}}[{text}]", (base, *operands), at=base.at)
+        text, operands = self._lower_subscript([node.index])
+        return Dynamic(find_ir_type(node.type), f"{{}}[{text}]", (base, *operands), at=base.at)
 
     def _BufferIndexNode(self, node: Any) -> Expression:
         element = self.value(node.base)
@@ -569,18 +571,18 @@ class CythonExpressions:
 
     def _MemoryViewSliceNode(self, node: Any) -> Expression:
         base = self.value(node.base)
-        text, operands = self._subscript(node.original_indices)
-        return Dynamic(ir_type(node.type), f"{{}}[{text}]", (base, *operands), at=base.at)
+        text, operands = self._lower_subscript(node.original_indices)
+        return Dynamic(find_ir_type(node.type), f"{{}}[{text}]", (base, *operands), at=base.at)
 
     def _SliceIndexNode(self, node: Any) -> Expression:
         base = self.value(node.base)
         text, operands = self._slice(node.start, node.stop, None)
-        return Dynamic(ir_type(node.type), f"{{}}[{text}]", (base, *operands), at=base.at)
+        return Dynamic(find_ir_type(node.type), f"{{}}[{text}]", (base, *operands), at=base.at)
 
     def _SliceNode(self, node: Any) -> Expression:
         raise Unsaid(f"uses `{self.cell.brief(node)}`")
 
-    def _subscript(self, indices: Sequence[Any]) -> tuple[str, tuple[Expression, ...]]:
+    def _lower_subscript(self, indices: Sequence[Any]) -> tuple[str, tuple[Expression, ...]]:
         """A subscript's template and operands."""
         if len(indices) == 1 and type(indices[0]).__name__ == "TupleNode" and indices[0].type.is_pyobject:
             indices = indices[0].args
@@ -604,15 +606,15 @@ class CythonExpressions:
     # -- comprehensions -----------------------------------------------------------------------------
 
     def _GeneratorExpressionNode(self, node: Any) -> Expression:
-        return self._comprehension("({})", node.def_node.gbody.body, node)
+        return self._lower_comprehension("({})", node.def_node.gbody.body, node)
 
     def _ComprehensionNode(self, node: Any) -> Expression:
         brackets = {"list": "[{}]", "set": "{{{{{}}}}}"}.get(node.type.name)
         if brackets is None:
-            raise self.unsaid(node)
-        return self._comprehension(brackets, node.loop, node)
+            raise self.make_unsaid(node)
+        return self._lower_comprehension(brackets, node.loop, node)
 
-    def _comprehension(self, brackets: str, inner: Any, node: Any) -> Expression:
+    def _lower_comprehension(self, brackets: str, inner: Any, node: Any) -> Expression:
         """A template with the item, and with the target, the iterable and the tests of each loop."""
         clauses, operands = "", list[Expression]()
         while (word := type(inner).__name__) not in ("ExprStatNode", "ComprehensionAppendNode"):
@@ -627,11 +629,11 @@ class CythonExpressions:
                 operands.append(self.test(inner.if_clauses[0].condition))
                 inner = inner.if_clauses[0].body
             else:
-                raise self.unsaid(node)
+                raise self.make_unsaid(node)
         item = inner.expr.arg if type(inner.expr).__name__ == "YieldExprNode" else inner.expr
         values = (self.value(item), *operands)
         if any(isinstance(each, OpaqueExpression) for value in values for each in walk(value)):
-            raise self.unsaid(node)
+            raise self.make_unsaid(node)
         return Dynamic(OBJECT, brackets.format(f"{{}}{clauses}"), values, at=self.at(node))
 
     # -- calls --------------------------------------------------------------------------------------
@@ -644,9 +646,9 @@ class CythonExpressions:
         if kind is not None and kind.is_ptr and kind.base_type.is_cfunction:
             kind = kind.base_type
         if kind is not None and kind.is_cfunction:
-            return self._c_call(node, function, kind)
+            return self._lower_c_call(node, function, kind)
         args = node.arg_tuple.args if node.args is None else node.args
-        return self._python_call(node, args, ())
+        return self._lower_python_call(node, args, ())
 
     def _GeneralCallNode(self, node: Any) -> Expression:
         positional, keywords = node.positional_args, node.keyword_args
@@ -655,9 +657,9 @@ class CythonExpressions:
         pairs = keywords.key_value_pairs if keywords is not None else ()
         if not all(hasattr(p.key, "value") for p in pairs):
             raise Unsaid(f"calls with unpacked arguments: `{self.cell.brief(node)}`")
-        return self._python_call(node, positional.args, [(str(p.key.value), p.value) for p in pairs])
+        return self._lower_python_call(node, positional.args, [(str(p.key.value), p.value) for p in pairs])
 
-    def _python_call(self, node: Any, args: Sequence[Any], keywords: Sequence[tuple[str, Any]]) -> Expression:
+    def _lower_python_call(self, node: Any, args: Sequence[Any], keywords: Sequence[tuple[str, Any]]) -> Expression:
         values = tuple(self.value(arg) for arg in (*args, *(value for _, value in keywords)))
         name = str(getattr(node.function, "name", ""))
         entry = getattr(node.function, "entry", None)
@@ -671,8 +673,8 @@ class CythonExpressions:
             return Dynamic(OBJECT, f"{callee.template}({', '.join(texts)})", (*callee.operands, *values), at=callee.at)
         return Dynamic(OBJECT, f"{{}}({', '.join(texts)})", (callee, *values), at=callee.at)
 
-    def _c_call(self, node: Any, function: Any, kind: Any) -> Expression:
-        entry, t = getattr(function, "entry", None), ir_type(node.type)
+    def _lower_c_call(self, node: Any, function: Any, kind: Any) -> Expression:
+        entry, t = getattr(function, "entry", None), find_ir_type(node.type)
         at = self.at(function)
         values = [self.value(arg) for arg in node.args]
         if entry is not None and str(entry.func_cname).endswith("__get__"):  # a property of an extension type
@@ -687,7 +689,7 @@ class CythonExpressions:
         if getattr(entry.scope, "is_builtin_scope", False) and not self._is_math(entry):
             return self._builtin(str(function.name), values, t, at)
         cname = _HELPERS.get(str(entry.cname), str(entry.cname))
-        parameters = [ir_type(arg.type) for arg in kind.args]
+        parameters = [find_ir_type(arg.type) for arg in kind.args]
         if cname not in _GENERIC:
             values = [self.convert(v, p) for v, p in zip(values, parameters, strict=False)] + values[len(parameters) :]
         if id(entry) in self.cell.functions:
@@ -727,7 +729,7 @@ def _find_real(value: Expression) -> Expression:
     return value
 
 
-def without_coercions(node: Any) -> Any:
+def strip_coercions(node: Any) -> Any:
     """The node below conversions and temporary variables."""
     while hasattr(node, "arg") and type(node).__name__.startswith(("Coerce", "Clone", "Proxy")):
         node = node.arg

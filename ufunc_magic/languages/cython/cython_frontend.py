@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from ... import compilers, runtime
-from ...cells import cell_key
+from ...cells import make_cell_key
 from ...model import OptionError, Options, ToolchainError
-from .cython_settings import Settings, compiler_flags, find_torch, linker_flags
+from .cython_settings import Settings, find_torch, list_compiler_flags, list_linker_flags
 
 
-def key(source: str, *, options: Options) -> str:
+def make_key(source: str, *, options: Options) -> str:
     """Everything but files that could change the machine code, digested.  Starts no process.
 
     Raises
@@ -39,15 +39,15 @@ def key(source: str, *, options: Options) -> str:
         with contextlib.suppress(ToolchainError):  # the cell may ask for C++
             tools.append(compilers.find(cplus=True))
     torch = find_torch() if options.torch else None
-    versions = [sys.version, str(sysconfig.get_config_var("SOABI")), repr(_cython()), np.__version__, repr(torch)]
+    versions = [sys.version, str(sysconfig.get_config_var("SOABI")), repr(_find_cython()), np.__version__, repr(torch)]
     cpu = runtime.cpu_features() if names_a_cpu(source) else ()
-    return cell_key(
+    return make_cell_key(
         "cython",
         source,
         options=options,
         tools=tools,
-        flags=compiler_flags(tools[0], options, Settings()),
-        link=linker_flags(tools[0], options, Settings()),
+        flags=list_compiler_flags(tools[0], options, Settings()),
+        link=list_linker_flags(tools[0], options, Settings()),
         more=[module, os.environ.get("CXXFLAGS", ""), *versions, *cpu],
     )
 
@@ -57,12 +57,12 @@ def names_a_cpu(source: str) -> bool:
     return "-m" in source
 
 
-def module_name(source: str, *, options: Options) -> str:
+def choose_module_name(source: str, *, options: Options) -> str:
     """The name of the extension module: ``-n NAME``, or made of its key."""
-    return options.name if options.name.isidentifier() else f"{runtime.UNNAMED}{key(source, options=options)[:16]}"
+    return options.name if options.name.isidentifier() else f"{runtime.UNNAMED}{make_key(source, options=options)[:16]}"
 
 
-def _cython() -> tuple[str, int, int] | None:
+def _find_cython() -> tuple[str, int, int] | None:
     """Which Cython would compile: the file that holds its version."""
     spec = importlib.util.find_spec("Cython")
     if spec is None or spec.origin is None:

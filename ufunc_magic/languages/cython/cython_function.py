@@ -126,7 +126,7 @@ class CellText:
     def lines(self) -> list[str]:
         return self.source.replace("\r\n", "\n").split("\n")
 
-    def _above(self, line: int) -> list[str]:
+    def _read_above(self, line: int) -> list[str]:
         """The comment lines just above a function and its decorators, top to bottom, without indentation."""
         at = self._first(line) - 2
         lines: list[str] = []
@@ -143,12 +143,12 @@ class CellText:
 
     def annotation(self, line: int) -> str:
         """The text after ``# ufunc:`` above the function of ``line``."""
-        words = map(_strip_marks, self._above(line))
+        words = map(_strip_marks, self._read_above(line))
         return next((text.removeprefix("ufunc:").strip() for text in words if text.startswith("ufunc:")), "")
 
     def comment(self, line: int) -> str:
         """The comment above it, without its marks and directives."""
-        words = map(_strip_marks, self._above(line))
+        words = map(_strip_marks, self._read_above(line))
         directives = ("ufunc", "distutils", "cython")
         return "\n".join(w for w in words if ":" not in w or w.partition(":")[0].rstrip() not in directives).strip()
 

@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 from difflib import get_close_matches
 
-from ...compilers import header_of
+from ...compilers import find_header
 from ...model import Diagnostic
 from ._private import DIRECTIVES
 from .cdef_variant import PREFIX
@@ -99,7 +99,7 @@ def _explain_unknown(name: str, cell: str, *, is_type: bool) -> str:
     if name in _CONTAINERS:
         top = f"Add this line at the top of the cell: from libcpp.{name} cimport {name}"
         return f"{top}; and compile the cell as C++ with -+"
-    if (module := header_of(name).removesuffix(".h")) in _C_MODULES:
+    if (module := find_header(name).removesuffix(".h")) in _C_MODULES:
         return f"Add this line at the top of the cell: from libc.{module} cimport {name}"
     near = get_close_matches(name, sorted({*re.findall(r"\w+", cell), *_TYPES, *DIRECTIVES} - {name}), 1, 0.66)
     if near and len(name) > 2:

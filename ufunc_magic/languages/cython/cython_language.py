@@ -7,7 +7,7 @@ from typing import Any
 
 from ...cells import Language
 from ...model import CellPlace, CompiledCell, ObjectCode, OptionError, Options
-from .cython_frontend import key
+from .cython_frontend import make_key
 
 _PRECOMPILE = """
 from ufunc_magic.languages import cython
@@ -27,7 +27,7 @@ class CythonLanguage(Language):
     annotates = True
 
     def key(self, source: str, *, options: Options) -> str:
-        return key(source, options=options)
+        return make_key(source, options=options)
 
     def compile(self, source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
         from .cython_unit import compile  # Cython: not for a cell from the cache
@@ -52,7 +52,7 @@ class CythonLanguage(Language):
     def annotated(self, annotation: Any, place: CellPlace) -> Any:
         from .annotate import Annotated
 
-        return Annotated.from_json(annotation).standing(place)
+        return Annotated.from_json(annotation).place_at(place)
 
 
 LANGUAGE = CythonLanguage()

@@ -16,10 +16,10 @@ from ...ir import is_declared_by
 from ...model import BodyFacts, Options, Parameter, Signature, SignatureError
 from .cython_function import CellText, CyFunction
 from .nogil_clone import Clone
-from .signature_inference import NoUfunc, TypedFunction, c_type, infer
+from .signature_inference import NoUfunc, TypedFunction, infer, spell_c_type
 
 
-def stays_def(function: CyFunction, text: CellText) -> bool:
+def stays_python(function: CyFunction, text: CellText) -> bool:
     """Whether Python has a function of it, and no comment asks for a ufunc in its place."""
     return function.kind != "cdef" and not text.annotation(function.line)
 
@@ -246,14 +246,14 @@ def _write_wrapper(
     parameters, arguments, shapes = [], [], []
     for n, parameter in enumerate(function.parameters):
         kind = parameter.type
-        parameters.append(f"{c_type(kind, cplus=cplus)} {'*' if kind.kind != 'number' else ''}__ufm_a{n}")
+        parameters.append(f"{spell_c_type(kind, cplus=cplus)} {'*' if kind.kind != 'number' else ''}__ufm_a{n}")
         if kind.kind != "array":
             arguments.append(f"__ufm_a{n}")
             continue
         shape = ", ".join(str(d) if isinstance(d, int) else sizes[d] for d in cores[n])
         shapes.append(f"const __ufm_intp __ufm_n{n}[] = {{{shape}}};")
         arguments.append(f"__ufm_slice((char *)__ufm_a{n}, sizeof(*__ufm_a{n}), {kind.ndim}, __ufm_n{n})")
-    parameters += [f"{c_type(t, cplus=cplus)} *__ufm_r{n}" for n, t in enumerate(typed.outputs)]
+    parameters += [f"{spell_c_type(t, cplus=cplus)} *__ufm_r{n}" for n, t in enumerate(typed.outputs)]
     parameters += [f"__ufm_intp {size}" for size in sizes.values()]
     if clone is None or clone.fails:
         parameters.append("int *__ufm_fault")

@@ -9,8 +9,8 @@ from typing import Any
 from ...ir import OBJECT, Block, Declare, FunctionIR, OpaqueStatement, Program, Statement, Symbol
 from ...model import Comfort
 from ._private import ExprNodes, FusedCFuncDefNode, Nodes
-from .cdef_variant import PREFIX, plain_name, walk
-from .cython_ctypes import ir_type
+from .cdef_variant import PREFIX, find_plain_name, walk
+from .cython_ctypes import find_ir_type
 from .cython_expressions import LoweredCell
 from .cython_statements import CythonStatements
 
@@ -32,7 +32,7 @@ def lower(tree: Any, *, source: str, desc: Any, notes: list[str]) -> tuple[Progr
     cell = LoweredCell(source, desc, tree.scope)
     nodes = [node for node in _find_functions(tree) if node.pos[0] is desc]
     for node in nodes:
-        name = plain_name(node.entry).removeprefix(PREFIX)
+        name = find_plain_name(node.entry).removeprefix(PREFIX)
         cell.names.add(name)
     for name, several in _group_by_name(nodes).items():
         for place, node in enumerate(several):
@@ -68,7 +68,7 @@ def _group_by_name(nodes: list[Any]) -> dict[str, list[Any]]:
     named: dict[str, list[Any]] = {}
     variants: dict[str, list[Any]] = {}
     for node in nodes:
-        name = plain_name(node.entry)
+        name = find_plain_name(node.entry)
         (variants if name.startswith(PREFIX) else named).setdefault(name.removeprefix(PREFIX), []).append(node)
     return {
         name: variants[name] if len(variants.get(name, ())) == len(several) else several
@@ -79,7 +79,7 @@ def _group_by_name(nodes: list[Any]) -> dict[str, list[Any]]:
 def _add_defaults(several: tuple[FunctionIR, ...], nodes: list[Any], cell: LoweredCell) -> tuple[FunctionIR, ...]:
     """Functions with their parameters' default values, which variants have not."""
     for node in nodes:
-        if plain_name(node.entry) == several[0].name:
+        if find_plain_name(node.entry) == several[0].name:
             for parameter, arg in zip(several[0].parameters, _find_arguments(node), strict=False):
                 if getattr(arg, "default", None) is not None:
                     parameter.initial = CythonStatements(cell, {}).value(arg.default)
@@ -100,7 +100,7 @@ def _find_declarator(node: Any) -> Any:
 def _lower_function(cell: LoweredCell, node: Any, notes: list[str]) -> FunctionIR:
     scope = node.local_scope
     entries = list(scope.arg_entries)
-    name = plain_name(node.entry).removeprefix(PREFIX)
+    name = find_plain_name(node.entry).removeprefix(PREFIX)
     returns = (OBJECT,) if isinstance(node, Nodes.DefNode) else _read_results(node.return_type)
     body = CythonStatements(cell, scope.directives, entries, returns)
     parameters = tuple(body.symbol(entry) for entry in entries)
@@ -129,7 +129,7 @@ def _lower_function(cell: LoweredCell, node: Any, notes: list[str]) -> FunctionI
 
 
 def _read_results(kind: Any) -> tuple[Any, ...]:
-    t = ir_type(kind)
+    t = find_ir_type(kind)
     return tuple(of for _, of in t.fields) if t.kind == "t" else () if t.kind == "v" else (t,)
 
 

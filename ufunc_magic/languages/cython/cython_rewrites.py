@@ -9,7 +9,7 @@ import copy
 from typing import Any
 
 from ._private import ExprNodes, PyrexTypes, UtilityCode, VisitorTransform
-from .cdef_variant import PREFIX, plain_name
+from .cdef_variant import PREFIX, find_plain_name
 
 #: C function of two doubles: their power, or an exception where it is a complex number.
 POWER = "__ufm_power"
@@ -43,7 +43,7 @@ class Rewriting(VisitorTransform):  # type: ignore[misc, unused-ignore]
         return node
 
     def visit_CFuncDefNode(self, node: Any) -> Any:
-        self._scope, self._is_variant = node.local_scope, plain_name(node.entry).startswith(PREFIX)
+        self._scope, self._is_variant = node.local_scope, find_plain_name(node.entry).startswith(PREFIX)
         self.visitchildren(node)
         self._scope = None
         return node

@@ -22,8 +22,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ...cells import flags_of
-from ...compilers import Toolchain, base_flags, base_link, library_flags
+from ...cells import list_flags
+from ...compilers import Toolchain, list_base_flags, list_base_link_options, list_library_flags
 from ...model import OptionError, Options, ToolchainError, chooses_cpu
 
 #: Keys of ``# distutils:`` that hold lists.
@@ -129,7 +129,7 @@ def read(source: str, *, options: Options | None = None, drawn: Mapping[str, str
             *itertools.filterfalse(_is_foreign, linking),
             *(f"-Wl,-rpath,{place}" for place in _make_absolute([w[2:] for w in linking if w[:2] == "-L" and w[2:]])),
             *(f"-Wl,-rpath,{place}" for place in _make_absolute(comments["runtime_library_dirs"])),
-            *library_flags(libraries, library_dirs),
+            *list_library_flags(libraries, library_dirs),
             *(torch.link if torch else ()),
         ),
         sources=_list_paths((*comments["sources"], *comments["extra_objects"], *options.src)),
@@ -252,28 +252,28 @@ def find_torch() -> LibTorch:
 @functools.cache
 def _list_python_folders() -> tuple[str, ...]:
     # Asking takes 0.2 ms, a third of what the same cell again takes.
-    return tuple(dict.fromkeys(f"-I{folder}" for folder in provided_folders()))
+    return tuple(dict.fromkeys(f"-I{folder}" for folder in list_provided_folders()))
 
 
 @functools.cache
-def provided_folders() -> tuple[str, ...]:
+def list_provided_folders() -> tuple[str, ...]:
     """The folders of Python's and NumPy's headers, whose versions are in the key of a cell."""
     return (*map(sysconfig.get_path, ("include", "platinclude")), np.get_include())
 
 
-def compiler_flags(tool: Toolchain, options: Options, settings: Settings) -> tuple[str, ...]:
+def list_compiler_flags(tool: Toolchain, options: Options, settings: Settings) -> tuple[str, ...]:
     """Everything the unit is compiled with, before its text is looked at."""
-    base = [f for f in base_flags(tool) if f != "-Wall"]
+    base = [f for f in list_base_flags(tool) if f != "-Wall"]
     macros = ("-DNDEBUG", "-DCYTHON_CLINE_IN_TRACEBACK=0")
-    return (*base, *flags_of(tool, options), *macros, *_list_python_folders(), *settings.flags)
+    return (*base, *list_flags(tool, options), *macros, *_list_python_folders(), *settings.flags)
 
 
-def linker_flags(tool: Toolchain, options: Options, settings: Settings) -> tuple[str, ...]:
+def list_linker_flags(tool: Toolchain, options: Options, settings: Settings) -> tuple[str, ...]:
     """The arguments after the unit on the linker's line.
 
     Python's own symbols are found in the process, so the linker cannot be asked to find them all.
     """
-    base = [f for f in base_link(tool) if f != "-Wl,-z,defs"]
+    base = [f for f in list_base_link_options(tool) if f != "-Wl,-z,defs"]
     if sys.platform == "darwin":
         base += ["-Wl,-undefined,dynamic_lookup"]
     if sys.platform == "win32":
@@ -282,7 +282,7 @@ def linker_flags(tool: Toolchain, options: Options, settings: Settings) -> tuple
     return (*settings.link, *base)
 
 
-def cold_options(flags: Sequence[str], tool: Toolchain) -> str:
+def choose_cold_options(flags: Sequence[str], tool: Toolchain) -> str:
     """The words of ``#pragma GCC optimize`` for code that need not be quick; ``""`` where ``flags`` ask for a level.
 
     The pragma starts from the level's defaults, so that other options are repeated.

@@ -37,7 +37,7 @@ from ...ir import (
     While,
     walk,
 )
-from .cython_expressions import CythonExpressions, LoweredCell, Unsaid, without_coercions
+from .cython_expressions import CythonExpressions, LoweredCell, Unsaid, strip_coercions
 
 _NOTHING = (
     "UnicodeNode StringNode BytesNode NameNode EllipsisNode NoneNode IntNode FloatNode BoolNode IdentifierStringNode"
@@ -87,7 +87,7 @@ class CythonStatements(CythonExpressions):
         self.put(self.opaque_statement(node, f"uses `{self.cell.brief(node)}`, which has no Python form"))
 
     def opaque_statement(self, node: Any, reason: str) -> OpaqueStatement:
-        touched = frozenset(self.touched(node))
+        touched = frozenset(self.find_touched(node))
         text, at = self.cell.brief(node), self.at(node)
         return OpaqueStatement(reason, text, reads=touched, writes=touched, repeats=True, acts=True, at=at)
 
@@ -160,7 +160,7 @@ class CythonStatements(CythonExpressions):
 
     def _do_ParallelAssignmentNode(self, node: Any) -> None:
         if not all(type(inner).__name__ == "SingleAssignmentNode" for inner in node.stats):
-            raise self.unsaid(node)
+            raise self.make_unsaid(node)
         assignments = tuple(self.assignment(inner.lhs, inner.rhs) for inner in node.stats)
         self.put(ParallelAssignment(assignments, at=assignments[0].at))
 
@@ -175,10 +175,10 @@ class CythonStatements(CythonExpressions):
     def _do_InPlaceAssignmentNode(self, node: Any) -> None:
         place = self.place(node.lhs)
         old = Current(place.type, at=place.at)
-        value: Expression = self._in_place(str(node.operator), old, self.value(node.rhs), node)
+        value: Expression = self._lower_in_place(str(node.operator), old, self.value(node.rhs), node)
         self.put(Evaluate(Assignment(place.type, place, self.convert(value, place.type), at=place.at), at=place.at))
 
-    def _in_place(self, op: str, old: Expression, value: Expression, node: Any) -> Expression:
+    def _lower_in_place(self, op: str, old: Expression, value: Expression, node: Any) -> Expression:
         """Cython writes the operator of C for an element of a memoryview, whatever the directives are."""
         if not (old.type.arithmetic and value.type.arithmetic):
             return Dynamic(old.type, f"{{}} {op} {{}}", (old, value), at=old.at)
@@ -238,7 +238,7 @@ class CythonStatements(CythonExpressions):
     def _do_TryExceptStatNode(self, node: Any) -> None:
         blocks = [node.body, *(clause.body for clause in node.except_clauses), node.else_clause]
         if any(clause.target is not None for clause in node.except_clauses):
-            raise self.unsaid(node)
+            raise self.make_unsaid(node)
         self._put_opaque(node, blocks)
 
     def _do_TryFinallyStatNode(self, node: Any) -> None:
@@ -247,7 +247,7 @@ class CythonStatements(CythonExpressions):
     def _put_opaque(self, node: Any, blocks: Sequence[Any]) -> None:
         """Put a statement without a form, with the blocks in it, which have one."""
         parts = tuple(self.block(block) for block in blocks if block is not None)
-        reason = str(self.unsaid(node))
+        reason = str(self.make_unsaid(node))
         self.put(OpaqueStatement(reason, self.cell.brief(node), parts, at=self.at(node)))
 
     # -- control flow -------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ class CythonStatements(CythonExpressions):
 
     def _do_WhileStatNode(self, node: Any) -> None:
         if node.condition is None:
-            raise self.unsaid(node)
+            raise self.make_unsaid(node)
         self.put(While(self.test(node.condition), self.block(node.body), self.otherwise(node), at=self.at(node)))
 
     def _do_ForInStatNode(self, node: Any) -> None:
@@ -277,10 +277,10 @@ class CythonStatements(CythonExpressions):
         iterable = self.value(sequence)
         if iterable.type.kind == "?" or getattr(sequence.type, "is_cpp_class", False):
             raise Unsaid(f"goes through `{self.cell.brief(node)}`")
-        targets = self._targets(node.target)
+        targets = self._list_targets(node.target)
         self.put(ForEach(targets, iterable, self.block(node.body), self.otherwise(node), at=at))
 
-    def _targets(self, node: Any) -> tuple[Any, ...]:
+    def _list_targets(self, node: Any) -> tuple[Any, ...]:
         unpacks = type(node).__name__ in ("TupleNode", "ListNode")
         return tuple(self.place(inner) for inner in node.args) if unpacks else (self.place(node),)
 
@@ -298,7 +298,7 @@ class CythonStatements(CythonExpressions):
         at = self.at(node)
         body, rest = self.block(node.body), self.otherwise(node)
         numbers = isinstance(target, Name) and target.type.integral and start.type.integral and stop.type.integral
-        if numbers and step and not _changes(body, {target.symbol, *_find_read(stop)}):
+        if numbers and step and not _may_assign(body, {target.symbol, *_find_read(stop)}):
             # The counter goes up in its own type, and is compared in one that has both.
             first = self.convert(start, target.type)
             loop = CountedFor(target.symbol, first, stop, step, body, declared=False, otherwise=rest, at=at)
@@ -312,9 +312,9 @@ class CythonStatements(CythonExpressions):
         target, start, stop = self.place(node.target), self.value(node.bound1), self.value(node.bound2)
         step = 1 if node.step is None else _read_constant(self.value(node.step))
         body, down = self.block(node.body), node.relation1[0] == ">"
-        changed = _changes(body, {n.symbol for n in walk(target) if isinstance(n, Name)} | _find_read(stop))
+        changed = _may_assign(body, {n.symbol for n in walk(target) if isinstance(n, Name)} | _find_read(stop))
         if not isinstance(target, Name) or not target.type.integral or not step or changed:
-            raise self.unsaid(node)
+            raise self.make_unsaid(node)
         step = -step if down else step
         if "=" not in node.relation1:
             start = Binary(start.type, "+", start, self.convert(Constant(INT, step), start.type), at=start.at)
@@ -348,7 +348,7 @@ def _find_old_value(node: Any) -> Any:
     """The node of ``x`` in the value of ``x op= y``."""
     while hasattr(node, "arg") and not getattr(node, "inplace", False):
         node = node.arg
-    return without_coercions(node.operand1) if getattr(node, "inplace", False) else None
+    return strip_coercions(node.operand1) if getattr(node, "inplace", False) else None
 
 
 def _find_unpacked(body: Any, source: Any) -> list[Any]:
@@ -401,7 +401,7 @@ def _find_read(value: Expression) -> set[Symbol]:
     return {node.symbol for node in walk(value) if isinstance(node, Name)}
 
 
-def _changes(body: Block, symbols: Iterable[Symbol]) -> bool:
+def _may_assign(body: Block, symbols: Iterable[Symbol]) -> bool:
     """Whether a loop's body assigns to one of the variables, or may."""
     symbols = set(symbols)
     for node in walk(body):

@@ -16,7 +16,7 @@ from typing import Any
 
 from ... import cells, codegen, compilers, shortcuts, store
 from ...forms import FormRequest, PythonForm, write_forms
-from ...ir import Program, loop_lines
+from ...ir import Program, find_loop_lines
 from ...model import (
     MOST_TIMED,
     CellFunction,
@@ -37,9 +37,9 @@ from ...model import (
 )
 from . import annotate, cython_settings, nogil_clone, pgo, python_headers
 from ._private import TYPES_SECTION, clear_function_caches, version as cython_version
-from .cython_frontend import module_name, names_a_cpu
+from .cython_frontend import choose_module_name, names_a_cpu
 from .cython_function import CellText, CyFunction, CythonType, find_function_at
-from .cython_loops import ModuleLoops, plan_loops, stays_def
+from .cython_loops import ModuleLoops, plan_loops, stays_python
 from .cython_search import Searches
 from .cython_settings import Settings
 from .signature_inference import NoUfunc
@@ -110,7 +110,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
                 requests = _request_forms(planned) if translated.program is not None else []
                 written = pool.submit(write_forms, translated.program or Program(), requests)
             try:
-                has_defs = any(stays_def(f, text) for f in planned.functions)
+                has_defs = any(stays_python(f, text) for f in planned.functions)
                 warnings = _compile_unit(cell, unit, library, has_defs=has_defs)
                 break
             except (CompileError, LinkError) as error:
@@ -171,7 +171,7 @@ def _find_blamed(error: CompileError | LinkError, translated: Translated) -> set
 def _find_loop_lines(program: Program | None) -> tuple[int, ...]:
     """The lines of the cell on which loops begin."""
     functions = program.functions.values() if program is not None else ()
-    return loop_lines(function for several in functions for function in several)
+    return find_loop_lines(function for several in functions for function in several)
 
 
 def _check_python_headers() -> None:
@@ -199,11 +199,11 @@ def _prepare(source: str, *, options: Options, name: str, folder: Path) -> tuple
     Cython reads the cell again if such a file asks for C++ or for another folder.
     """
     clear_function_caches()  # in which Cython remembers which files exist
-    module, drawn = module_name(source, options=options), dict[str, str]()
+    module, drawn = choose_module_name(source, options=options), dict[str, str]()
     while True:
         settings = cython_settings.read(source, options=options, drawn=drawn)
         completed = cython_settings.complete_options(options, settings)
-        folders = (store.working_folder(), *map(str, settings.folders))
+        folders = (store.find_working_folder(), *map(str, settings.folders))
         searches = Searches("" if options.name.isidentifier() else module, folders)
         tool = compilers.find(cplus=completed.cplus)
         cell = _Cell(source, name, module, folder, completed, settings, tool, searches)
@@ -228,10 +228,10 @@ def _list_files_read(cell: _Cell, unit: _Unit, *, known: bool) -> FilesRead:
     ``known``: the result depends on nothing else.
     """
     settings, searches = cell.settings, cell.searches
-    provided = [*cython_settings.provided_folders(), str(store.default().path)]
+    provided = [*cython_settings.list_provided_folders(), str(store.open_default().path)]
     if cell.options.torch:
         provided += [flag.removeprefix("-isystem") for flag in cython_settings.find_torch().flags]
-    read = compilers.files_read(
+    read = compilers.find_files_read(
         cell.tool,
         "".join(f"{line}\n" for line in unit.text.splitlines() if line.lstrip().startswith("#")),
         folder=cell.folder,
@@ -249,7 +249,7 @@ def _list_files_read(cell: _Cell, unit: _Unit, *, known: bool) -> FilesRead:
         files=tuple(files),
         libraries=tuple(filter(os.path.isfile, libraries)),
         absent=(*read.absent, *absent),
-        folder=read.folder or store.working_folder() * bool(files or absent),
+        folder=read.folder or store.find_working_folder() * bool(files or absent),
         import_path=store.import_path() if searches.candidates else (),
         known=read.known and known,
     )
@@ -315,10 +315,10 @@ def _write_unit(cell: _Cell, translated: Translated, planned: ModuleLoops) -> _U
         truncates=any(f.truncates for f in translated.functions if f.cname),
     )
     openmp = ("-fopenmp",) if description.openmp and _OPENMP.search(translated.c) else ()
-    flags = (*cython_settings.compiler_flags(cell.tool, cell.options, cell.settings), *plan.flags, *openmp)
-    link = (*cython_settings.linker_flags(cell.tool, cell.options, cell.settings), *plan.link)
+    flags = (*cython_settings.list_compiler_flags(cell.tool, cell.options, cell.settings), *plan.flags, *openmp)
+    link = (*cython_settings.list_linker_flags(cell.tool, cell.options, cell.settings), *plan.link)
     c = translated.c
-    if numeric and (words := cython_settings.cold_options(flags, cell.tool)):
+    if numeric and (words := cython_settings.choose_cold_options(flags, cell.tool)):
         own, machinery = c[: (end := c.find(TYPES_SECTION))], c[end:]
         c = f"{own}\n#pragma GCC push_options\n#pragma GCC optimize ({words})\n{machinery}\n#pragma GCC pop_options\n"
     translation = codegen.append(
@@ -344,17 +344,17 @@ def _compile_unit(cell: _Cell, unit: _Unit, library: Path, *, has_defs: bool) ->
     """Compile and link ``unit``, with a profile where the user asks for one, and with the type of bound defs."""
     tool, options = cell.tool, cell.options
     signatures = [instance.signature for instance in unit.translation.instances]
-    driver = cells.driver(tool, signatures=signatures, parallel=bool(options.parallel), folder=cell.folder)
-    vectors = cells.vector_math(tool, unit.simd, folder=cell.folder)
-    extra = [driver, *vectors, *cells.exceptions(tool, folder=cell.folder), *map(Path, cell.settings.sources)]
+    driver = cells.compile_driver(tool, signatures=signatures, parallel=bool(options.parallel), folder=cell.folder)
+    vectors = cells.compile_vector_math(tool, unit.simd, folder=cell.folder)
+    extra = [driver, *vectors, *cells.compile_exceptions(tool, folder=cell.folder), *map(Path, cell.settings.sources)]
     if has_defs:
-        extra.append(cells.def_functions(tool, folder=cell.folder))
-    places = compilers.places(unit.text, module=cell.module, name=cell.name, cell=cell.source)
+        extra.append(cells.compile_def_functions(tool, folder=cell.folder))
+    places = compilers.find_places(unit.text, module=cell.module, name=cell.name, cell=cell.source)
     if "-g" in options.compile_args:  # the text has lines of the cell already
         places = [0] * (unit.text.count("\n") + 1)
     origin = compilers.UnitOrigin(cell.name, cell.source)
     of_module = replace(origin, places=places)
-    headers = () if cell.settings.sources else python_headers.flags(unit.text, tool=tool, unit=unit.flags)
+    headers = () if cell.settings.sources else python_headers.choose_header_flags(unit.text, tool=tool, unit=unit.flags)
     compile_object = functools.partial(compilers.compile_object, tool, run=shortcuts.run_programs)
     link = functools.partial(compilers.link_shared, tool, output=library, link=unit.link, run=shortcuts.run_programs)
 
@@ -389,27 +389,31 @@ def _compile_unit(cell: _Cell, unit: _Unit, library: Path, *, has_defs: bool) ->
                 raise
             return build(())  # gcc finds no room for compiled headers where they were, or they are gone
     profile = cell.folder / "profile"
-    build(pgo.flags("gen", folder=profile, toolchain=tool))
-    _train(cell, library, profile)
-    return build(pgo.flags("use", folder=profile, toolchain=tool))
+    build(pgo.list_profile_flags("gen", folder=profile, toolchain=tool))
+    _train_profile(cell, library, profile)
+    return build(pgo.list_profile_flags("use", folder=profile, toolchain=tool))
 
 
 def _check_without(cell: _Cell, looped: frozenset[str]) -> None:
     """Raise the compiler's errors about the cell without any loops: those are the cell's own."""
     translated = _translate_cell(cell, looped)
     unit = _write_unit(cell, translated, _plan(cell, translated, looped, []))
-    places = compilers.places(unit.text, module=cell.module, name=cell.name, cell=cell.source)
+    places = compilers.find_places(unit.text, module=cell.module, name=cell.name, cell=cell.source)
     compilers.compile_object(
         cell.tool,
         unit.text,
         compilers.UnitOrigin(cell.name, cell.source, places),
         output=cell.folder / "module.o",
-        flags=[*unit.flags, *python_headers.flags(unit.text, tool=cell.tool, unit=unit.flags), "-fsyntax-only"],
+        flags=[
+            *unit.flags,
+            *python_headers.choose_header_flags(unit.text, tool=cell.tool, unit=unit.flags),
+            "-fsyntax-only",
+        ],
         run=shortcuts.run_programs,
     )
 
 
-def _train(cell: _Cell, library: Path, profile: Path) -> None:
+def _train_profile(cell: _Cell, library: Path, profile: Path) -> None:
     """Import the module, compiled with counters, in another process, which leaves the profile in a folder."""
     program = pgo.run_module_text(library, module=cell.module, preload=cell.settings.preload)
     status, printed = compilers.run_python(program)
@@ -433,7 +437,7 @@ def _write_entries(
 ) -> list[CellFunction]:
     """One entry for each name, in the order of the cell."""
     number = "Use an integer, floating-point or complex C type."
-    by_name = cells.loops_by_name(planned.instances, types, without=without, remedy=number)
+    by_name = cells.group_loops(planned.instances, types, without=without, remedy=number)
     entries = []
     for k in _pick_representatives(planned):
         signature, function = planned.instances[k].signature, planned.functions[k]
@@ -447,7 +451,7 @@ def _write_entries(
         # Only those that are to be timed were to be written as Python.
         if not harmless and signature.name in forms:
             notes.append(f"{function.name} may have side effects, so the report does not call it.")
-        entry = cells.ufunc_entry(
+        entry = cells.make_ufunc_entry(
             signature,
             by_name[name],
             form=form,
@@ -456,7 +460,7 @@ def _write_entries(
             notes=notes,
         )
         internal = function.kind == "cdef" and not text.annotation(function.line)
-        is_def, traceless = stays_def(function, text), _is_traceless(function)
+        is_def, traceless = stays_python(function, text), _is_traceless(function)
         entries.append(replace(entry, internal=internal, is_def=is_def, traceless=traceless))
     for rest in planned.rest:
         function = rest.function
@@ -472,7 +476,7 @@ def _write_entries(
             doc=function.doc or text.comment(function.line),
         )
         samples = _describe_samples(function) if isinstance(form, PythonForm) and form.pure else ()
-        entry = cells.python_entry(described, reason=rest.reason, samples=samples, form=form)
+        entry = cells.make_python_entry(described, reason=rest.reason, samples=samples, form=form)
         entries.append(replace(entry, traceless=_is_traceless(function)))
     return sorted(entries, key=lambda entry: entry.line)
 
@@ -486,7 +490,7 @@ def _pick_representatives(planned: ModuleLoops) -> list[int]:
     """The loop to show for each name: of a fused function the one for double, or else the last."""
     signatures = [instance.signature for instance in planned.instances]
     positions = {id(signature): k for k, signature in enumerate(signatures)}
-    return [positions[id(signature)] for signature in cells.representatives(signatures)]
+    return [positions[id(signature)] for signature in cells.pick_representatives(signatures)]
 
 
 def _request_forms(planned: ModuleLoops) -> list[FormRequest]:

@@ -322,7 +322,7 @@ def _walk_without_raising(function: ir.FunctionIR) -> Iterator[ir.Node]:
         node = waiting.pop()
         if not isinstance(node, ir.Raise | ir.DynamicStatement) or not _is_raise(node):
             yield node
-            waiting += ir.children(node)
+            waiting += ir.list_children(node)
 
 
 def _is_raise(node: ir.Raise | ir.DynamicStatement) -> bool:

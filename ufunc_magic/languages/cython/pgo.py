@@ -16,7 +16,7 @@ from ...model import ToolchainError
 MODULE_PREFIX = "_pgo_."
 
 
-def flags(step: Literal["gen", "use"], *, folder: Path, toolchain: Toolchain) -> tuple[str, ...]:
+def list_profile_flags(step: Literal["gen", "use"], *, folder: Path, toolchain: Toolchain) -> tuple[str, ...]:
     """Options of one of the two compilations, for compiling and linking alike.
 
     Both must write the same output file, since gcc files the profile under its name; and the first result must

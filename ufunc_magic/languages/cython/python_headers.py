@@ -18,7 +18,7 @@ _MORE = ("pythread.h", "structmember.h", "compile.h", "frameobject.h", "tracebac
 _NO_MATTER = re.compile(r"-fno-builtin-(?:pow|cos)f?|-D__UFM_LEVEL=\d|-I" + re.escape(np.get_include()))
 
 
-def flags(c: str, *, tool: compilers.Toolchain, unit: Sequence[str]) -> tuple[str, ...]:
+def choose_header_flags(c: str, *, tool: compilers.Toolchain, unit: Sequence[str]) -> tuple[str, ...]:
     """Options with which the unit ``c`` of Cython's, compiled with the flags ``unit``, begins with these headers.
 
     Empty where they are not compiled yet, where other flags are given, or where ``c`` has something before them.
@@ -59,6 +59,6 @@ def _write_text(tool: compilers.Toolchain) -> str:
 
 def _list_flags(tool: compilers.Toolchain) -> tuple[str, ...]:
     """The flags of a cell without settings."""
-    plain = cython_settings.compiler_flags(tool, Options(cplus=tool.cplus), Settings(cplus=tool.cplus))
-    copies = cells.sound_copies(compilers.describe(tool))
+    plain = cython_settings.list_compiler_flags(tool, Options(cplus=tool.cplus), Settings(cplus=tool.cplus))
+    copies = cells.find_sound_copies(compilers.describe(tool))
     return (*plain, *copies, "-fno-math-errno", "-fno-trapping-math")

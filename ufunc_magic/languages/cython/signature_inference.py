@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ... import cells
 from ...ir import find_value_uses
-from ...model import Function, Options, Parameter, Signature, SignatureError, Unit, ValueUse, line_mark
+from ...model import Function, Options, Parameter, Signature, SignatureError, Unit, ValueUse, mark_line
 from .cython_function import CellText, CyFunction, CythonType
 
 
@@ -33,7 +33,7 @@ class TypedFunction:
 
     @property
     def place(self) -> str:
-        return f"{self.function.name} (line {line_mark(self.function.line)})"
+        return f"{self.function.name} (line {mark_line(self.function.line)})"
 
 
 def infer(typed: TypedFunction, options: Options) -> Signature | NoUfunc:
@@ -59,11 +59,11 @@ def infer(typed: TypedFunction, options: Options) -> Signature | NoUfunc:
         name=function.name,
         returns="void"
         if typed.outputs or function.returns.kind == "void"
-        else c_type(function.returns, cplus=typed.cplus),
+        else spell_c_type(function.returns, cplus=typed.cplus),
         parameters=(
             *(replace(_describe_parameter(typed, position), use=use) for position, use in enumerate(uses)),
             *(
-                Parameter(f"out{n}", c_type(t, cplus=typed.cplus), pointer=1, access="write")
+                Parameter(f"out{n}", spell_c_type(t, cplus=typed.cplus), pointer=1, access="write")
                 for n, t in enumerate(typed.outputs, 1)
             ),
         ),
@@ -90,7 +90,7 @@ def infer(typed: TypedFunction, options: Options) -> Signature | NoUfunc:
         plan = cells.plan_operands(
             Unit(functions=(described,)), options=replace(options, signature="", types=""), program=""
         )
-        signatures, plains, _ = plan.without_faults()
+        signatures, plains, _ = plan.leave_out_faults()
     except SignatureError as fault:
         if not annotation:
             return NoUfunc(function, f"cannot be one: {_spell_for_cython(fault.marked)}")
@@ -146,7 +146,7 @@ def _guess_signature(function: CyFunction) -> str:
     return f"{','.join(groups)}->()"
 
 
-def c_type(kind: CythonType, *, cplus: bool) -> str:
+def spell_c_type(kind: CythonType, *, cplus: bool) -> str:
     if kind.c == "bint":
         return "bool" if cplus else "_Bool"
     return kind.c
@@ -155,7 +155,7 @@ def c_type(kind: CythonType, *, cplus: bool) -> str:
 def _describe_parameter(typed: TypedFunction, position: int) -> Parameter:
     function = typed.function
     parameter = function.parameters[position]
-    kind, c = parameter.type, c_type(parameter.type, cplus=typed.cplus)
+    kind, c = parameter.type, spell_c_type(parameter.type, cplus=typed.cplus)
     if kind.kind == "number":
         return Parameter(parameter.name, c, line=function.line)
     effect = function.effect(position)

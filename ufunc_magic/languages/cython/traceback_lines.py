@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from ...codegen import c_string
+from ...codegen import quote_c
 
 #: The declaration of Cython's function, which is defined for each of its two ways into Python.
 _DECLARED = re.compile(
@@ -42,7 +42,7 @@ def add_place(c: str, *, name: str) -> str:
     if declared is None or head not in c:
         return c
     place = (
-        f"if (__ufm_place.name && !strcmp(filename, {c_string(name)})) "
+        f"if (__ufm_place.name && !strcmp(filename, {quote_c(name)})) "
         "{ py_line += __ufm_place.before; filename = __ufm_place.name; }\n"
     )
     before, after = c[: declared.end()], c[declared.end() :]

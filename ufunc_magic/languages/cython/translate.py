@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ...ir import MATH_FUNCTIONS, Effects, FunctionIR, Program, c_names, find_effects, from_number
+from ...ir import MATH_FUNCTIONS, Effects, FunctionIR, Program, find_effects, from_number, list_c_names
 from ...model import TYPES, Comfort, Diagnostic
 from . import cython_errors
 from ._private import (
@@ -23,8 +23,8 @@ from ._private import (
     Pipeline,
     PyrexTypes,
 )
-from .cdef_variant import PREFIX, Analysis, Variants, find_defs, is_number, plain_name
-from .cython_ctypes import ir_type
+from .cdef_variant import PREFIX, Analysis, Variants, find_defs, find_plain_name, is_number
+from .cython_ctypes import find_ir_type
 from .cython_function import CellText, CyFunction, CyParameter, CythonType, find_function_at
 from .cython_lowering import lower
 from .cython_rewrites import Rewriting
@@ -118,7 +118,7 @@ def translate(
             result = Main.create_default_resultobj(compilation, cython_options)
             run = _Run(desc, context, Variants(text, without))
             stages = Pipeline.create_pyx_pipeline(context, cython_options, result)
-            Pipeline.run_pipeline(run.stages(stages), compilation)
+            Pipeline.run_pipeline(run.list_stages(stages), compilation)
         return run, listening
 
     run, listening = attempt(without)
@@ -137,7 +137,7 @@ def translate(
         c=add_place(c_file.read_text(encoding="utf-8"), name=name),
         functions=tuple(_read_functions(run)),
         free=_find_free_functions(run),
-        diagnostics=cython_errors.warnings(listening.warnings, name=name, cell=source),
+        diagnostics=cython_errors.read_warnings(listening.warnings, name=name, cell=source),
         annotated=page if options.annotate and page.exists() else None,
         program=run.program,
         notes=tuple(run.notes),
@@ -159,7 +159,7 @@ class _Run:
     lowered: dict[str, tuple[FunctionIR, Effects]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def stages(self, stages: Sequence[Any]) -> list[Callable[[Any], Any]]:
+    def list_stages(self, stages: Sequence[Any]) -> list[Callable[[Any], Any]]:
         """The pipeline with variants after the parser, an analysis that knows them, and looks at the tree."""
         looking = [stages[0], self.variants.add]
         for stage in stages[1:-1]:
@@ -240,7 +240,7 @@ _NUMBERS = {from_number(number): number for number in reversed(TYPES)}
 
 def _read_number(kind: Any) -> int:
     """NumPy's type number of a type."""
-    return _NUMBERS.get(ir_type(kind), 12 if kind.is_float else 9)
+    return _NUMBERS.get(find_ir_type(kind), 12 if kind.is_float else 9)
 
 
 def _read_functions(run: _Run) -> list[CyFunction]:
@@ -272,7 +272,7 @@ def _drop_defaults(function: CyFunction, variants: Mapping[str, Sequence[CyFunct
 
 
 def _read_c_function(entry: Any, run: _Run) -> CyFunction:
-    kind, name = entry.type, plain_name(entry)
+    kind, name = entry.type, find_plain_name(entry)
     optional = len(kind.args) - kind.optional_arg_count
     parameters = [
         CyParameter(str(arg.name or f"x{n}"), _read_type(arg.type), n >= optional) for n, arg in enumerate(kind.args)
@@ -377,5 +377,5 @@ def _find_free_functions(run: _Run) -> frozenset[str]:
                         names |= known
                     elif scope is run.tree.scope:
                         declared |= known
-    libm = {name for row in MATH_FUNCTIONS.values() if row.header for name in c_names(row)}
+    libm = {name for row in MATH_FUNCTIONS.values() if row.header for name in list_c_names(row)}
     return frozenset((names | (libm - declared)) - {""})

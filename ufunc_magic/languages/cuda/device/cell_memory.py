@@ -20,7 +20,7 @@ class _Structures(np.ndarray[Any, Any]):
     """An array over structures, which takes records: NumPy's own takes none without their names."""
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        super().__setitem__(index, driver.structures(value, self.dtype))
+        super().__setitem__(index, driver.make_structures(value, self.dtype))
 
 
 class CellMemory(Mapping[str, Any]):
@@ -40,7 +40,7 @@ class CellMemory(Mapping[str, Any]):
         index, fixed, typestr, *shape = self._variables[name]
         dtype = np.dtype(typestr)
         if not self._emulated:
-            return driver.variable(self._find_function(), name, tuple(shape), dtype)
+            return driver.view_variable(self._find_function(), name, tuple(shape), dtype)
         size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
         raw = (ctypes.c_uint8 * size).from_address(self._functions[index])
         array = np.ndarray(tuple(shape), dtype, raw)
@@ -63,10 +63,12 @@ class CellMemory(Mapping[str, Any]):
         return [(self._variables[name][0], array.ctypes.data, array.nbytes) for name, array in arrays.items()]
 
     def _find_function(self) -> Any:
-        device = driver.current()
+        device = driver.find_current_device()
         if device not in self._last:
             empty = f'extern "C" __global__ void {kernel_source.ENTRY}() {{}}\n'
-            self._last[device] = driver.functions(self._object_code, empty, [kernel_source.ENTRY])[kernel_source.ENTRY]
+            self._last[device] = driver.load_functions(self._object_code, empty, [kernel_source.ENTRY])[
+                kernel_source.ENTRY
+            ]
         return self._last[device]
 
     def kernel(self, names: tuple[str, ...]) -> Any:
@@ -82,12 +84,12 @@ class CellMemory(Mapping[str, Any]):
         CompileError
             If it does not compile for that GPU.
         """
-        device = driver.current()
+        device = driver.find_current_device()
         if device not in self._kernels:
             kernels = [f for f in self._object_code.functions if f.kind == "kernel"]
             entries = dict.fromkeys(f.calls[0] if f.calls else f.name for f in kernels)
             try:
-                self._kernels[device] = driver.functions(self._object_code, "", [*entries])
+                self._kernels[device] = driver.load_functions(self._object_code, "", [*entries])
             except CompileError:
                 # One instance of a template that is refused there keeps no other from running.
                 self._kernels[device] = {}
@@ -102,7 +104,7 @@ class CellMemory(Mapping[str, Any]):
         faults = []
         for entry in names:
             try:
-                return driver.functions(self._object_code, "", [entry])[entry]
+                return driver.load_functions(self._object_code, "", [entry])[entry]
             except CompileError as fault:
                 faults.append(fault)
         raise faults[0]
@@ -111,10 +113,10 @@ class CellMemory(Mapping[str, Any]):
         """Let a function of the GPU, which is about to run there, have what the last one left."""
         if not self._variables:
             return
-        before = self._last.get(driver.current())
+        before = self._last.get(driver.find_current_device())
         if before is not None and before.module is not function.module:
             driver.wait(for_all=True)  # it may have been launched on another stream
             for name, (_, _, typestr, *shape) in self._variables.items():
-                there = (driver.variable(f, name, tuple(shape), np.dtype(typestr)) for f in (function, before))
+                there = (driver.view_variable(f, name, tuple(shape), np.dtype(typestr)) for f in (function, before))
                 driver.assign(*there)
-        self._last[driver.current()] = function
+        self._last[driver.find_current_device()] = function

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ....model import ArgumentError, CellPlace, FunctionCode, ObjectCode, SignatureError, ToolchainError
-from ....runtime import BoundFunction, current_place, letters, make_ufunc
+from ....runtime import BoundFunction, find_current_place, make_ufunc, spell_letters
 from . import device_arrays, driver
 from .cell_memory import CellMemory
 from .device_arrays import ArrayOperand
@@ -49,7 +49,7 @@ class CudaFunction(BoundFunction):
         self.object_code = object_code
         self.emulated = emulated
         self.nin, self.nout, self.nargs = code.nin, code.nout, code.nin + code.nout
-        self.types = [letters(loop.types, code.nin) for loop in code.loops]
+        self.types = [spell_letters(loop.types, code.nin) for loop in code.loops]
         self.ntypes = len(self.types)
         self.identity = None if code.identity == "reorderable" else code.identity
         self.signature = code.core or None
@@ -60,7 +60,7 @@ class CudaFunction(BoundFunction):
         signature = getattr(emulated, "__signature__", None)
         if isinstance(signature, Signature):
             self.__signature__ = signature
-        self._refusal = _refusal(code, self.types, current_place(object_code))
+        self._refusal = _explain_refusal(code, self.types, find_current_place(object_code))
         self._loops = Loops(code, object_code, CellMemory(object_code) if memory is None else memory)
 
     def __repr__(self) -> str:
@@ -80,13 +80,13 @@ class CudaFunction(BoundFunction):
         usual = where is True and dtype is None and signature is None and order == "K" and casting == "same_kind"
         if usual:
             arguments = args if out is None else (*args, *out) if isinstance(out, tuple) else (*args, out)
-            results = self._loops.again([device_arrays.lent(value) for value in arguments], arguments)
+            results = self._loops.again([device_arrays.lend_tensor(value) for value in arguments], arguments)
             if results is not None:
                 return results[0] if self.nout == 1 else tuple(results)
         self._check()
         inputs, outs = self._split(args, out)
         self._require_gpu()
-        stream = device_arrays.stream_of_tensors((*inputs, *outs, where))
+        stream = device_arrays.find_tensor_stream((*inputs, *outs, where))
         if stream is not None:
             rules = {"where": where, "casting": casting, "order": order, "dtype": dtype, "signature": signature}
             with driver.use_stream(stream):
@@ -94,9 +94,9 @@ class CudaFunction(BoundFunction):
         other = _find_dispatcher(inputs)
         if other is not None:
             return other.__array_ufunc__(self, "__call__", *inputs, **({} if out is None else {"out": out}))
-        operands = [device_arrays.operand(value, name=self.__name__) for value in inputs]
+        operands = [device_arrays.read_operand(value, name=self.__name__) for value in inputs]
         targets = [None if value is None else self._make_target(value) for value in outs]
-        mask = None if where is True else device_arrays.operand(where, name=self.__name__)
+        mask = None if where is True else device_arrays.read_operand(where, name=self.__name__)
         everything = [o for o in (*operands, *targets, mask) if o is not None]
         on_host = device_arrays.place(everything, name=self.__name__) == "host"
         shape = None
@@ -162,11 +162,11 @@ class CudaFunction(BoundFunction):
                 f"{self.__name__}.reduce needs a function of two inputs and one output with an identity.",
                 remedy="Write // ufunc: identity=0 (or 1, or reorderable) above the function.",
             )
-        stream = device_arrays.stream_of_tensors((array, *(out if isinstance(out, tuple) else (out,))))
+        stream = device_arrays.find_tensor_stream((array, *(out if isinstance(out, tuple) else (out,))))
         if stream is not None:
             with driver.use_stream(stream):
                 return self.reduce(array, axis, dtype, out, keepdims, initial)
-        source = device_arrays.operand(array, name=self.__name__)
+        source = device_arrays.read_operand(array, name=self.__name__)
         if source.place == "value":
             source = ArrayOperand("host", np.asarray(source.array), array)
         target = None if out is None else self._make_target(out[0] if isinstance(out, tuple) else out)
@@ -184,7 +184,7 @@ class CudaFunction(BoundFunction):
         """The function of every pair of elements of two arrays."""
         if self.nin != 2:
             raise ValueError("outer product only supported for binary functions")
-        first, second = (device_arrays.operand(value, name=self.__name__) for value in (a, b))
+        first, second = (device_arrays.read_operand(value, name=self.__name__) for value in (a, b))
         left = first.array if first.place == "value" else first.array[(..., *(None,) * len(second.shape))]
         if first.place == "device":
             left = device_arrays.give(left, a)
@@ -195,7 +195,7 @@ class CudaFunction(BoundFunction):
             raise SignatureError(f"{self.__name__} {self._refusal[0]}", remedy=self._refusal[1])
 
     def _require_gpu(self) -> None:
-        if why := driver.missing():
+        if why := driver.explain_missing():
             instead = "pip install ziglang, or install gcc or clang, and run the cell again: it is then emulated."
             if self.object_code.options.get("device") == "gpu":
                 instead = "um.dumps takes it to a machine with a GPU. Without --device gpu it is emulated here."
@@ -223,7 +223,7 @@ class CudaFunction(BoundFunction):
             if not value.flags.writeable:
                 raise ValueError("output array is read-only")
             return ArrayOperand("host", value, value)
-        target = device_arrays.operand(value, name=self.__name__)
+        target = device_arrays.read_operand(value, name=self.__name__)
         if target.place != "device":
             raise ArgumentError(f"{self.__name__}: out is {type(value).__name__}.", remedy="Give an array.")
         return target
@@ -247,7 +247,7 @@ class CudaFunction(BoundFunction):
         return Choice(index, *self.types[index].split("->"))
 
 
-def _refusal(code: FunctionCode, types: Sequence[str], place: CellPlace) -> tuple[str, str] | None:
+def _explain_refusal(code: FunctionCode, types: Sequence[str], place: CellPlace) -> tuple[str, str] | None:
     """Why a function cannot be called from Python, and what can."""
     if code.kind != "ufunc":
         return (
@@ -302,5 +302,5 @@ def _deliver(result: Any, target: ArrayOperand | None, like: Any) -> Any:
         return target.original
     if result is not target.array:
         driver.assign(target.array, result)
-    device_arrays.ordered_after(target.array, target.original)
+    device_arrays.order_after(target.array, target.original)
     return target.original

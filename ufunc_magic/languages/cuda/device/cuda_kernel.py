@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from ....model import ArgumentError, CellCrashed, CellPlace, FunctionCode, ObjectCode, ToolchainError
-from ....runtime import BoundFunction, current_place
+from ....runtime import BoundFunction, find_current_place
 from . import device_arrays, driver
 from .cell_memory import CellMemory
 from .device_arrays import ArrayOperand
-from .element_loops import one_device
+from .element_loops import find_one_device
 
 #: More than these are not run one after the other.
 MOST_THREADS = 2**22
@@ -71,7 +71,7 @@ class Kernel(BoundFunction):
         self.object_code = object_code
         self.emulated = emulated
         self.memory = CellMemory(object_code) if memory is None else memory
-        self.kinds = kinds(code.prototype)
+        self.kinds = read_kinds(code.prototype)
         self._address = address
         self._owner = owner
         self._sandbox = sandbox
@@ -127,7 +127,7 @@ class Kernel(BoundFunction):
                 f"{self.__name__}[...] has {len(entries)} {'entry' if len(entries) == 1 else 'entries'}.",
                 remedy=f"Write {self.__name__}[grid, block] or {self.__name__}[grid, block, shared, stream].",
             )
-        if not self.emulated and (why := driver.missing()):
+        if not self.emulated and (why := driver.explain_missing()):
             instead = "um.dumps takes it to a machine with a GPU; --device cpu compiles the cell for the emulation."
             raise ToolchainError(f"{self.__name__} cannot run here: {why}.", remedy=instead)
         shared, stream = entries[2] if len(entries) > 2 else 0, entries[3] if len(entries) > 3 else None
@@ -145,7 +145,7 @@ class Kernel(BoundFunction):
                 f"{self.__name__}: {shared:,} bytes of shared memory.", remedy=f"A block can have {driver.SHARED:,}."
             )
         try:
-            pointer = driver.stream_pointer(stream)
+            pointer = driver.find_stream_pointer(stream)
         except TypeError as fault:
             raise ArgumentError(f"{self.__name__}: {fault}.", remedy="Give a cupy.cuda.Stream.") from fault
         result = Launch(self, grid, block, int(shared), pointer)
@@ -180,7 +180,7 @@ class Kernel(BoundFunction):
         """
         stream = launch.stream
         if stream is None and not self.emulated:
-            stream = device_arrays.stream_of_tensors(args)
+            stream = device_arrays.find_tensor_stream(args)
         if self.emulated or stream is None:
             self._run(launch, args)
             return
@@ -189,7 +189,7 @@ class Kernel(BoundFunction):
             self._run(launch, args)
 
     def _run(self, launch: Launch, args: Sequence[Any]) -> None:
-        arguments = self.converted(args)
+        arguments = self.convert_arguments(args)
         operands = [a for a in arguments if isinstance(a, ArrayOperand)]
         side = device_arrays.place(operands, name=self.__name__)
         if self.emulated and side == "device":
@@ -200,8 +200,8 @@ class Kernel(BoundFunction):
         if self.emulated:
             self._emulate(launch, arguments)
             return
-        device = one_device([o.array for o in operands if o.place == "device"], name=self.__name__)
-        if device is None or device == driver.current():
+        device = find_one_device([o.array for o in operands if o.place == "device"], name=self.__name__)
+        if device is None or device == driver.find_current_device():
             self._launch(launch, arguments)
             return
         with driver.use_device(device):
@@ -210,7 +210,7 @@ class Kernel(BoundFunction):
     def takes(self, args: Sequence[Any], *, exactly: bool = False) -> bool:
         """Whether the arguments fit; exactly, if numbers are of the parameters' own types."""
         try:
-            self.converted(args)
+            self.convert_arguments(args)
         except (ArgumentError, OverflowError):
             return False
         alike = {int: "iu", float: "f", complex: "c", bool: "b"}
@@ -221,7 +221,7 @@ class Kernel(BoundFunction):
             for kind, value in zip(self.kinds, args, strict=True)
         )
 
-    def converted(self, args: Sequence[Any]) -> list[Any]:
+    def convert_arguments(self, args: Sequence[Any]) -> list[Any]:
         """The arguments as `convert` gives them."""
         if len(args) != len(self.kinds):
             raise ArgumentError(
@@ -231,7 +231,7 @@ class Kernel(BoundFunction):
         arguments: list[Any] = []
         for n, (kind, value) in enumerate(zip(self.kinds, args, strict=True)):
             layout = None
-            if kind.stars and device_arrays.role(type(value)) == "array":
+            if kind.stars and device_arrays.find_role(type(value)) == "array":
                 layout = n, value.dtype, value.shape, value.strides
                 if layout in self._fitting:
                     arguments.append(ArrayOperand("device", value, value))
@@ -266,7 +266,7 @@ class Kernel(BoundFunction):
             if kind.const or not isinstance(a, ArrayOperand):
                 continue
             if a.place == "device":
-                device_arrays.ordered_after(a.array, a.original)
+                device_arrays.order_after(a.array, a.original)
             else:
                 memory, offset = lent[a.array.ctypes.data]
                 if id(memory) not in back:
@@ -299,7 +299,7 @@ class Kernel(BoundFunction):
             )
         if not fault:
             return
-        place = current_place(self.object_code)
+        place = find_current_place(self.object_code)
         fault = place.renamed(fault, old=self.object_code.name)
         named = [(self._names[n], at, array) for at, (n, array) in zip(places, arrays.items(), strict=True)]
         where = _explain_place(stray, named, self.object_code.device.get("lines", ()), place)
@@ -490,7 +490,7 @@ class Kind:
         return f"{'const ' * self.const}{base}{' ' + '*' * self.stars if self.stars else ''}"
 
 
-def kinds(prototype: Sequence[str]) -> tuple[Kind, ...]:
+def read_kinds(prototype: Sequence[str]) -> tuple[Kind, ...]:
     """The parameters of a prototype, whose first word is the result."""
     matches = (_KIND.fullmatch(word) for word in prototype[1:])
     return tuple(Kind(m[2], bool(m[1]), len(m[4]), int(m[3] or 0)) for m in matches if m)
@@ -526,7 +526,7 @@ def _make_pointer(kind: Kind, value: Any, name: str) -> Any:
         return np.uint64(0)
     if type(value).__module__.startswith("cupy.cuda.memory") and hasattr(value, "ptr"):
         return np.uint64(value.ptr)
-    operand = device_arrays.operand(value, name=name)
+    operand = device_arrays.read_operand(value, name=name)
     if operand.place != "device" and not isinstance(value, np.ndarray):
         raise ArgumentError(
             f"{name} is {value!r:.60}, which is no array; the kernel takes {kind}.",

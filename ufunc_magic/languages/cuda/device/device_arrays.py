@@ -52,7 +52,7 @@ class ArrayOperand:
         return () if self.place == "value" else tuple(self.array.shape)
 
 
-def role(kind: type) -> Literal["array", "value", ""]:
+def find_role(kind: type) -> Literal["array", "value", ""]:
     """The kind of arguments of a type, where the type alone decides: CuPy's arrays, and numbers."""
     known = _roles.get(kind)
     if known is None:
@@ -63,7 +63,7 @@ def role(kind: type) -> Literal["array", "value", ""]:
     return known
 
 
-def operand(value: Any, *, name: str) -> ArrayOperand:
+def read_operand(value: Any, *, name: str) -> ArrayOperand:
     """See what an argument is, and borrow its memory.
 
     Raises
@@ -73,9 +73,9 @@ def operand(value: Any, *, name: str) -> ArrayOperand:
     """
     if isinstance(value, np.ndarray):
         return ArrayOperand("host", value, value) if value.ndim else ArrayOperand("value", value[()], value)
-    if known := role(type(value)):
+    if known := find_role(type(value)):
         return ArrayOperand("device" if known == "array" else "value", value, value)
-    if (borrowed := lent(value)) is not value:
+    if (borrowed := lend_tensor(value)) is not value:
         return ArrayOperand("device", borrowed, value)
     if _is_on_device(value):
         return ArrayOperand("device", _borrow(value, name), value)
@@ -83,7 +83,7 @@ def operand(value: Any, *, name: str) -> ArrayOperand:
     return ArrayOperand("host" if array.ndim else "value", array if array.ndim else array[()], value)
 
 
-def lent(value: Any) -> Any:
+def lend_tensor(value: Any) -> Any:
     """A CuPy array over a plain tensor of torch's, where both libraries are on the same stream; others as they are."""
     # DLPack takes three times as long.
     if type(value).__module__ != "torch":
@@ -94,7 +94,7 @@ def lent(value: Any) -> Any:
     dtype, device = _list_types(torch).get(value.dtype), value.device.index
     if dtype is None or value.requires_grad or value.is_neg() or value.is_conj():
         return value
-    if device != driver.current() or driver.other_stream(torch, device) is not None:
+    if device != driver.find_current_device() or driver.find_other_stream(torch, device) is not None:
         return value
     size = dtype.itemsize
     strides = tuple([size * n for n in value.stride()])
@@ -109,19 +109,19 @@ def _list_types(torch: Any) -> dict[Any, Any]:
     return types | {dtype: kind for kind, dtype in types.items()}
 
 
-def new(shape: tuple[int, ...], dtype: np.dtype[Any], like: Any) -> tuple[Any, Any]:
-    """A new array as CuPy's, and the same memory as the kind of ``like``: CuPy's, or a tensor that was `lent`.
+def make_array(shape: tuple[int, ...], dtype: np.dtype[Any], like: Any) -> tuple[Any, Any]:
+    """A new array as CuPy's, and the same memory as the kind of ``like``: CuPy's, or a tensor that was `lend_tensor`.
 
     torch allocates its tensors itself, so that its graphs can record that too.
     """
-    if role(type(like)) != "array" and (kind := _list_types(sys.modules["torch"]).get(dtype)) is not None:
+    if find_role(type(like)) != "array" and (kind := _list_types(sys.modules["torch"]).get(dtype)) is not None:
         tensor = like.new_empty(shape, dtype=kind)
-        return lent(tensor), tensor
+        return lend_tensor(tensor), tensor
     array = driver.allocate(shape, dtype)
     return array, give(array, like)
 
 
-def stream_of_tensors(values: Sequence[Any]) -> int | None:
+def find_tensor_stream(values: Sequence[Any]) -> int | None:
     """The pointer of torch's current stream, where tensors of it are the only device arrays and CuPy is on another.
 
     torch then need not wait for anything, and its graphs can record what is launched.
@@ -131,11 +131,11 @@ def stream_of_tensors(values: Sequence[Any]) -> int | None:
     tensors = [value for value in values if isinstance(value, kind) and value.is_cuda]
     if not tensors:
         return None
-    others = [value for value in values if not isinstance(value, kind) and role(type(value)) != "value"]
-    if any(role(type(value)) == "array" or _is_on_device(value) for value in others):
+    others = [value for value in values if not isinstance(value, kind) and find_role(type(value)) != "value"]
+    if any(find_role(type(value)) == "array" or _is_on_device(value) for value in others):
         return None
-    device = driver.current()
-    return driver.other_stream(torch, device) if {tensor.device.index for tensor in tensors} == {device} else None
+    device = driver.find_current_device()
+    return driver.find_other_stream(torch, device) if {tensor.device.index for tensor in tensors} == {device} else None
 
 
 def _is_on_device(value: Any) -> bool:
@@ -147,7 +147,7 @@ def _is_on_device(value: Any) -> bool:
 
 def _borrow(value: Any, name: str) -> Any:
     """A CuPy array over the same memory; the current stream waits for the owner's by the protocol."""
-    module = driver.cupy()
+    module = driver.import_cupy()
     try:
         # First DLPack: it orders the two streams without waiting for either.
         return module.from_dlpack(value) if hasattr(value, "__dlpack__") else module.asarray(value)
@@ -181,7 +181,7 @@ def place(operands: Sequence[ArrayOperand], *, name: str) -> Literal["device", "
 def give(array: Any, like: Any) -> Any:
     """A CuPy array as the kind of ``like``, without a copy; CuPy's own where its library takes none."""
     module = type(like).__module__
-    if role(type(like)) == "array":
+    if find_role(type(like)) == "array":
         return array
     if module.partition(".")[0] == "torch":
         return _make_tensor(array, like)
@@ -194,17 +194,17 @@ def give(array: Any, like: Any) -> Any:
 
 def _make_tensor(array: Any, like: Any) -> Any:
     torch = sys.modules["torch"]
-    if driver.other_stream(torch, driver.find_device(array)) is None:
+    if driver.find_other_stream(torch, driver.find_device(array)) is None:
         with contextlib.suppress(TypeError):  # of a dtype that torch takes from DLPack alone
             return torch.as_tensor(array, device=like.device)
     return torch.from_dlpack(array)
 
 
-def ordered_after(array: Any, target: Any) -> None:
+def order_after(array: Any, target: Any) -> None:
     """Let the stream of ``target``'s library wait for what the current one writes into ``array``."""
-    if role(type(target)) == "array":
+    if find_role(type(target)) == "array":
         return
     torch = sys.modules["torch"] if type(target).__module__ == "torch" else None
     # Whoever takes the array through DLPack has its stream wait; nothing is done with what it takes.
-    if torch is None or driver.other_stream(torch, driver.current()) is not None:
+    if torch is None or driver.find_other_stream(torch, driver.find_current_device()) is not None:
         give(array, target)

@@ -11,7 +11,7 @@ from ....runtime import Library
 from .cell_memory import CellMemory
 from .cuda_function import CudaFunction
 from .cuda_kernel import Kernel, KernelFamily
-from .driver import on_gpu
+from .driver import runs_on_gpu
 
 if TYPE_CHECKING:
     from ....runtime import LoadedObject
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def open_memory(opened: LoadedObject) -> CellMemory:
     """Return the cell's variables as arrays, and tell its sandbox where they are."""
     library, object_code = opened.library, opened.object_code
-    memory = CellMemory(object_code, library.functions if library else (), emulated=not on_gpu(object_code))
+    memory = CellMemory(object_code, library.functions if library else (), emulated=not runs_on_gpu(object_code))
     if opened.sandbox:
         opened.sandbox.variables = memory.changing
     return memory
@@ -35,11 +35,11 @@ def bind(code: FunctionCode, opened: LoadedObject, function: Any) -> Any:
             object_code,
             address=library.functions[code.index] if isinstance(library, Library) else 0,
             owner=library,
-            emulated=not on_gpu(object_code),
+            emulated=not runs_on_gpu(object_code),
             memory=memory,
             sandbox=opened.sandbox,
         )
-    if library is None or on_gpu(object_code):
+    if library is None or runs_on_gpu(object_code):
         return CudaFunction(code, object_code, emulated=function, memory=memory)
     return function
 

@@ -45,13 +45,13 @@ class Timed:
 def time_call(run: Callable[[], Any], *, rounds: int = 9, warm: int = 3, queued: bool = True) -> float:
     """Median seconds of ``run`` on the device's own clock, on the current stream.
 
-    ``run`` is called ``warm`` times before, since the first one compiles.  ``queued``: see `driver.elapsed`.
+    ``run`` is called ``warm`` times before, since the first one compiles.  ``queued``: see `driver.time_runs`.
     """
     for _ in range(warm):
         run()
-    once = driver.elapsed(run)
+    once = driver.time_runs(run)
     repeat = max(1, min(_MOST, int(_SAMPLE / once))) if once else _MOST
-    return statistics.median(driver.elapsed(run, repeat=repeat, queued=queued) for _ in range(rounds))
+    return statistics.median(driver.time_runs(run, repeat=repeat, queued=queued) for _ in range(rounds))
 
 
 def copy_bandwidth(size: int = _COPIED) -> float:
@@ -75,6 +75,6 @@ def time_function(function: CudaFunction, arguments: Sequence[Any], *, rounds: i
     outs = results if isinstance(results, tuple) else (results,)
     kernel = time_call(lambda: function(*lent, out=outs), rounds=rounds)
     transfers = time_call(lambda: function(*arguments), rounds=max(3, rounds // 3), warm=1, queued=False)
-    taken = [device_arrays.operand(a, name=function.__name__) for a in lent]
+    taken = [device_arrays.read_operand(a, name=function.__name__) for a in lent]
     read = sum(int(o.array.nbytes) for o in taken if o.place == "device")
     return Timed(kernel, transfers, read + sum(int(a.nbytes) for a in outs))

@@ -27,16 +27,16 @@ SHARED = 48 * 1024
 
 
 @cache
-def cupy() -> Any:
+def import_cupy() -> Any:
     """CuPy, imported at the first use."""
     return importlib.import_module("cupy")
 
 
 @cache
-def missing() -> str:
+def explain_missing() -> str:
     """Why no GPU can be used here, with what to do about it; ``""`` where one can."""
     try:
-        module = cupy()
+        module = import_cupy()
     except ImportError as fault:
         if isinstance(fault, ModuleNotFoundError) and fault.name == "cupy":
             return "CuPy is not installed: pip install cupy-cuda13x (or cupy-cuda12x)"
@@ -48,42 +48,42 @@ def missing() -> str:
     return "" if count else "there is no GPU"
 
 
-def available() -> bool:
+def is_available() -> bool:
     """Whether this process can run code on a GPU."""
-    return not missing()
+    return not explain_missing()
 
 
-def on_gpu(object_code: ObjectCode) -> bool:
+def runs_on_gpu(object_code: ObjectCode) -> bool:
     """Whether functions of ``object_code`` are to run on the GPU here: as its option says, else where there is one."""
     if object_code.options.get("sandbox"):
         return False
     place = object_code.options.get("device", "auto")
-    return available() if place == "auto" else bool(place == "gpu")
+    return is_available() if place == "auto" else bool(place == "gpu")
 
 
-def arch() -> str:
+def find_arch() -> str:
     """The current device's architecture, ``"sm_90"``."""
-    return f"sm_{cupy().cuda.Device().compute_capability}"
+    return f"sm_{import_cupy().cuda.Device().compute_capability}"
 
 
-def current() -> int:
+def find_current_device() -> int:
     """Number of the current device."""
-    return int(cupy().cuda.Device().id)
+    return int(import_cupy().cuda.Device().id)
 
 
 def name() -> str:
     """The product name of the current device; ``""`` where there is none."""
-    if missing():
+    if explain_missing():
         return ""
-    runtime = cupy().cuda.runtime
-    text = runtime.getDeviceProperties(current())["name"]
+    runtime = import_cupy().cuda.runtime
+    text = runtime.getDeviceProperties(find_current_device())["name"]
     return text.decode() if isinstance(text, bytes) else str(text)
 
 
-def versions() -> dict[str, str]:
+def describe_versions() -> dict[str, str]:
     """The current device, its architecture, and the versions of its driver and of CuPy."""
-    driver = str(cupy().cuda.runtime.driverGetVersion())
-    return {"gpu": name(), "arch": arch(), "driver": driver, "cupy": cupy().__version__}
+    driver = str(import_cupy().cuda.runtime.driverGetVersion())
+    return {"gpu": name(), "arch": find_arch(), "driver": driver, "cupy": import_cupy().__version__}
 
 
 # ---------------------------------------------------------------------------------------- arrays
@@ -97,23 +97,23 @@ def find_device(array: Any) -> int:
 @contextmanager
 def use_device(device: int) -> Iterator[None]:
     """Make a device the current one."""
-    if device == current():
+    if device == find_current_device():
         yield
         return
-    with cupy().cuda.Device(device):
+    with import_cupy().cuda.Device(device):
         yield
 
 
 def allocate(shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
     """A C-contiguous CuPy array of the current device, not initialised."""
     with errors("allocating memory"):
-        return cupy().ndarray(tuple(shape), dtype)
+        return import_cupy().ndarray(tuple(shape), dtype)
 
 
 def to_device(array: np.ndarray[Any, Any]) -> Any:
     """A copy on the current device."""
     with errors("copying to the device"):
-        return cupy().asarray(array)
+        return import_cupy().asarray(array)
 
 
 def to_host(array: Any) -> np.ndarray[Any, Any]:
@@ -127,17 +127,17 @@ def borrow_array(
     pointer: int, shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...], *, owner: object
 ) -> Any:
     """A CuPy array over memory of the current device that ``owner`` keeps."""
-    cuda = cupy().cuda
+    cuda = import_cupy().cuda
     reach = sum(max(0, n - 1) * step for n, step in zip(shape, strides, strict=True)) + dtype.itemsize
-    memory = cuda.UnownedMemory(pointer, reach, owner, current())
-    return cupy().ndarray(shape, dtype, memptr=cuda.MemoryPointer(memory, 0), strides=strides)
+    memory = cuda.UnownedMemory(pointer, reach, owner, find_current_device())
+    return import_cupy().ndarray(shape, dtype, memptr=cuda.MemoryPointer(memory, 0), strides=strides)
 
 
-def other_stream(torch: Any, device: int) -> int | None:
+def find_other_stream(torch: Any, device: int) -> int | None:
     """The pointer of torch's current stream of a device; None where it is CuPy's current one."""
     raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # the public function takes 8 us
     theirs = torch.cuda.current_stream(device).cuda_stream if raw is None else raw(device)
-    return None if theirs == cupy().cuda.get_current_stream().ptr else int(theirs)
+    return None if theirs == import_cupy().cuda.get_current_stream().ptr else int(theirs)
 
 
 def copy(array: Any, dtype: np.dtype[Any] | None = None) -> Any:
@@ -148,7 +148,7 @@ def copy(array: Any, dtype: np.dtype[Any] | None = None) -> Any:
 
 def may_share_memory(a: Any, b: Any) -> bool:
     """Whether the memory between the first and the last elements of two arrays overlaps."""
-    return bool(cupy().may_share_memory(a, b))
+    return bool(import_cupy().may_share_memory(a, b))
 
 
 def assign(array: Any, value: Any) -> None:
@@ -160,7 +160,7 @@ def assign(array: Any, value: Any) -> None:
 # ------------------------------------------------------------------------------------------ code
 
 
-def functions(object_code: ObjectCode, generated: str, entries: Sequence[str]) -> dict[str, Any]:
+def load_functions(object_code: ObjectCode, generated: str, entries: Sequence[str]) -> dict[str, Any]:
     """Kernels of a cell with ``generated`` text below it, compiled and loaded as one module on the current device.
 
     Parameters
@@ -178,48 +178,48 @@ def functions(object_code: ObjectCode, generated: str, entries: Sequence[str]) -
     CompileError
         On the lines of the cell.
     """
-    unit = kernel_source.unit(kernel_source.cell(object_code), object_code.name, generated)
+    unit = kernel_source.write_kernel_unit(kernel_source.write_cell(object_code), object_code.name, generated)
     name, cell, options = object_code.name, object_code.source, object_code.options
-    compiler = nvrtc.cubin if nvrtc.find() else compile_by_cupy
-    code, symbols = compiler(unit, name=name, cell=cell, arch=arch(), options=options, entries=entries)
-    loaded = cupy().cuda.Module()
+    compiler = nvrtc.make_cubin if nvrtc.find() else compile_by_cupy
+    code, symbols = compiler(unit, name=name, cell=cell, arch=find_arch(), options=options, entries=entries)
+    loaded = import_cupy().cuda.Module()
     with errors("loading the compiled code"):
         loaded.load(code)
         return {entry: loaded.get_function(symbol) for entry, symbol in zip(entries, symbols, strict=True)}
 
 
-def variable(function: Any, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+def view_variable(function: Any, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     """A CuPy array over a variable of the module that a function is in."""
-    module = cupy()
+    module = import_cupy()
     size = dtype.itemsize * math.prod(shape)
     with errors(f"looking for {name}"):
         address = function.module.get_global_var(name)
-    memory = module.cuda.UnownedMemory(int(address), size, function.module, current())
+    memory = module.cuda.UnownedMemory(int(address), size, function.module, find_current_device())
     return _make_variable_type()(shape, dtype, memptr=module.cuda.MemoryPointer(memory, 0))
 
 
 @cache
 def _make_variable_type() -> type:
     """CuPy's arrays, but with NumPy's arrays and lists assigned to as NumPy's are."""
-    base: Any = cupy().ndarray
+    base: Any = import_cupy().ndarray
 
     class DeviceVariable(base):  # type: ignore[misc, unused-ignore]
         def __setitem__(self, index: Any, value: Any) -> None:
             if self.dtype.kind != "V":
-                super().__setitem__(index, cupy().asarray(value, self.dtype))
+                super().__setitem__(index, import_cupy().asarray(value, self.dtype))
                 return
             part = self[index]  # structures, for which CuPy has no kernels
             if isinstance(value, base):
                 part.data.copy_from_device_async(value.data, part.nbytes)
                 return
-            records = np.ascontiguousarray(np.broadcast_to(structures(value, self.dtype), part.shape))
+            records = np.ascontiguousarray(np.broadcast_to(make_structures(value, self.dtype), part.shape))
             with errors("copying to the device"):
                 part.data.copy_from_host_async(records.ctypes.data, records.nbytes)
 
     return DeviceVariable
 
 
-def structures(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def make_structures(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """Records, or the bytes of some, as structures of C's, of which only the size is known.
 
     Raises
@@ -250,7 +250,7 @@ def compile_by_cupy(
     source: str, *, name: str, cell: str, arch: str, options: Mapping[str, Any], entries: Sequence[str]
 ) -> tuple[bytes, tuple[str, ...]]:
     # The uncached function, since the cached ones add -ftz=true, and flush what NumPy keeps.
-    compiler = cupy().cuda.compiler
+    compiler = import_cupy().cuda.compiler
     words = ["-std=c++17", "-default-device"] + ["--use_fast_math"] * bool(options.get("fast_math"))
     words += ["--fmad=false"] * bool(options.get("strict"))
     words += [f"-I{folder}" for folder in _list_header_folders()]
@@ -260,13 +260,13 @@ def compile_by_cupy(
             tuple(words),
             arch.removeprefix("sm_"),
             f"{name}.cu",
-            tuple(entry for entry in entries if not nvrtc.c_symbol(entry)),
+            tuple(entry for entry in entries if not nvrtc.read_c_symbol(entry)),
         )
     except compiler.CompileException as fault:
         log = str(fault)
         head = next((line for line in log.splitlines() if "error" in line), log)
         raise CompileError(f"{name} does not compile for {arch}: {head}", output=log) from fault
-    return bytes(code), tuple(nvrtc.c_symbol(entry) or symbols[entry] for entry in entries)
+    return bytes(code), tuple(nvrtc.read_c_symbol(entry) or symbols[entry] for entry in entries)
 
 
 def launch(
@@ -293,7 +293,7 @@ def launch(
     CellCrashed
         If the driver refuses it, or something that was launched before has failed.
     """
-    module = cupy()
+    module = import_cupy()
     if shared > SHARED:
         most = module.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
         if shared > most:
@@ -315,7 +315,7 @@ def wait(*, for_all: bool = False) -> None:
         If any of it failed.
     """
     with errors("running"):
-        (cupy().cuda.Device() if for_all else cupy().cuda.get_current_stream()).synchronize()
+        (import_cupy().cuda.Device() if for_all else import_cupy().cuda.get_current_stream()).synchronize()
 
 
 @dataclass(frozen=True)
@@ -337,11 +337,11 @@ def use_stream(stream: int | None) -> Iterator[None]:
     if stream is None:
         yield
         return
-    with cupy().cuda.Stream.from_external(ForeignStream(stream)):
+    with import_cupy().cuda.Stream.from_external(ForeignStream(stream)):
         yield
 
 
-def stream_pointer(stream: Any) -> int | None:
+def find_stream_pointer(stream: Any) -> int | None:
     """The pointer of any library's stream, or None for the current one.
 
     Raises
@@ -373,18 +373,18 @@ _WAIT = """extern "C" __global__ void __ufm_wait(unsigned long long nanoseconds)
 _SHORT_WAIT, _LONG_WAIT = 1e-3, 0.256
 
 
-def elapsed(run: Callable[[], Any], *, repeat: int = 1, queued: bool = False) -> float:
+def time_runs(run: Callable[[], Any], *, repeat: int = 1, queued: bool = False) -> float:
     """Seconds that the device took for one of ``repeat`` runs, by its own events on the current stream.
 
     With ``queued``, all of them are on the stream before the first begins, so that what the host takes for a call
     does not count; they must not wait for the device.
     """
-    cuda = cupy().cuda
+    cuda = import_cupy().cuda
     start, stop = cuda.Event(), cuda.Event()
     wait = _SHORT_WAIT if queued else 0.0
     while True:
         if wait:
-            _make_waiter(current())((1,), (1,), (np.uint64(wait * 1e9),))
+            _make_waiter(find_current_device())((1,), (1,), (np.uint64(wait * 1e9),))
         start.record()
         for _ in range(repeat):
             run()
@@ -400,7 +400,7 @@ def elapsed(run: Callable[[], Any], *, repeat: int = 1, queued: bool = False) ->
 @cache
 def _make_waiter(device: int) -> Any:
     """A kernel that keeps a device busy."""
-    return cupy().RawKernel(_WAIT, "__ufm_wait")
+    return import_cupy().RawKernel(_WAIT, "__ufm_wait")
 
 
 class errors:
@@ -417,7 +417,7 @@ class errors:
     def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, _: object) -> None:
         if kind is None:
             return
-        cuda = cupy().cuda
+        cuda = import_cupy().cuda
         if issubclass(kind, cuda.driver.CUDADriverError | cuda.runtime.CUDARuntimeError):
             raise CellCrashed(f"CUDA failed while {self.step}: {fault}.", remedy=_find_remedy(str(fault))) from fault
 
@@ -426,7 +426,7 @@ def _find_remedy(fault: str) -> str:
     """The remedy for an error: some end the process's use of the GPU."""
     if "StreamCapture" in fault:
         return "Call it once before, and give out=: a graph records launches, and neither compiles nor allocates."
-    runtime = cupy().cuda.runtime
+    runtime = import_cupy().cuda.runtime
     try:
         runtime.memGetInfo()
     except runtime.CUDARuntimeError:

@@ -17,7 +17,7 @@ from ....model import ArgumentError, FunctionCode, ObjectCode
 from . import device_arrays, driver, kernel_source
 from .cell_memory import CellMemory
 from .device_arrays import ArrayOperand
-from .kernel_source import BLOCK, ENTRY, Plan, castable
+from .kernel_source import BLOCK, ENTRY, Plan, can_convert
 
 #: Bytes that the widest load needs its address to be a multiple of.
 _ALIGNED = 16
@@ -44,13 +44,13 @@ class Choice:
 # ------------------------------------------------------------------------------ shapes and strides
 
 
-def steps(array: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+def find_steps(array: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides of a CuPy array that is repeated to ``shape``: 0 along what is repeated, or has one element."""
     own = (0 if size == 1 else stride for size, stride in zip(array.shape, array.strides, strict=True))
     return (*(0,) * (len(shape) - array.ndim), *own)
 
 
-def overwrites(target: Any, source: Any) -> bool:
+def may_overwrite(target: Any, source: Any) -> bool:
     """Whether writing ``target`` element by element may change elements of ``source`` that are read later.
 
     The same elements in the same places do not count.
@@ -63,7 +63,7 @@ def overwrites(target: Any, source: Any) -> bool:
     return driver.may_share_memory(source, target)
 
 
-def collapsed(
+def collapse_axes(
     shape: Sequence[int], strides: Sequence[Sequence[int]], axes: Sequence[int]
 ) -> tuple[list[int], list[list[int]]]:
     """Shape and strides of ``axes``, in that order, with as few of them as possible; at least one.
@@ -86,7 +86,7 @@ def collapsed(
     return (sizes, result) if sizes else ([1], [[0] for _ in strides])
 
 
-def axis_order(strides: Sequence[Sequence[int]], ndim: int) -> list[int]:
+def order_axes(strides: Sequence[Sequence[int]], ndim: int) -> list[int]:
     """Axes from the longest steps to the shortest, as NumPy's ``order="K"`` lays an output out.
 
     Two axes change places only if an array says so and none speaks against it; steps of 0 say nothing.
@@ -105,7 +105,7 @@ def axis_order(strides: Sequence[Sequence[int]], ndim: int) -> list[int]:
     return order
 
 
-def one_device(arrays: Sequence[Any], *, name: str) -> int | None:
+def find_one_device(arrays: Sequence[Any], *, name: str) -> int | None:
     """The device that all of the CuPy arrays are on; None where there are none.
 
     Raises
@@ -156,7 +156,7 @@ def _make_key(arguments: Sequence[Any]) -> tuple[Any, ...] | None:
     parts: list[Any] = []
     for value in arguments:
         kind = type(value)
-        role = device_arrays.role(kind)
+        role = device_arrays.find_role(kind)
         if role == "array":
             memory = value.data
             parts.append((value.dtype.char, value.shape, value.strides, memory.ptr % _ALIGNED, memory.device_id))
@@ -193,7 +193,7 @@ class Loops:
             Of the kind of the first array; None where `run` has to look at the arguments.
         """
         recipe = self._recipes.get(_make_key(arguments))
-        if recipe is None or recipe.device != driver.current():
+        if recipe is None or recipe.device != driver.find_current_device():
             return None
         values: list[Any] = []
         sources: list[Any] = []
@@ -203,15 +203,17 @@ class Loops:
             else:
                 values.append(kind(value))
         originals = originals or arguments
-        like = next(o for o, a in zip(originals, arguments, strict=True) if device_arrays.role(type(a)) == "array")
+        like = next(o for o, a in zip(originals, arguments, strict=True) if device_arrays.find_role(type(a)) == "array")
         targets = arguments[len(recipe.inputs) :] or (None,) * len(recipe.outputs)
         outputs = originals[len(recipe.inputs) :] or targets
-        if any(target is not None and overwrites(target, source) for target in targets for source in sources):
+        if any(target is not None and may_overwrite(target, source) for target in targets for source in sources):
             return None
         written: list[Any] = []
         results: list[Any] = []
         for target, original, dtype in zip(targets, outputs, recipe.outputs, strict=True):
-            array, result = device_arrays.new(recipe.shape, dtype, like) if target is None else (target, original)
+            array, result = (
+                device_arrays.make_array(recipe.shape, dtype, like) if target is None else (target, original)
+            )
             written.append(array)
             results.append(result)
         self.memory.follow(recipe.kernel)
@@ -243,8 +245,8 @@ class Loops:
         """
         usual = mask is None and order == "K" and shape is None
         arrays = [o.array for o in (*operands, *targets, mask) if o is not None and o.place == "device"]
-        device = one_device(arrays, name=self.code.name)
-        with driver.use_device(driver.current() if device is None else device):
+        device = find_one_device(arrays, name=self.code.name)
+        with driver.use_device(driver.find_current_device() if device is None else device):
             fixed = [t.shape for t in targets if t is not None]
             if shape is None:
                 shape = np.broadcast_shapes(*(o.shape for o in (*operands, mask) if o is not None), *fixed)
@@ -257,13 +259,15 @@ class Loops:
                 for t, c in zip(targets, choice.outputs, strict=True)
             ]
             written = [
-                a if castable(c, a.dtype.char) and _is_aligned(a) else driver.allocate(a.shape, np.dtype(c))
+                a if can_convert(c, a.dtype.char) and _is_aligned(a) else driver.allocate(a.shape, np.dtype(c))
                 for a, c in zip(results, choice.outputs, strict=True)
             ]
             if mask is not None:
                 _assign_others(written, results)
             # An input is copied if an output would overwrite what is still to be read.
-            inputs = [driver.copy(a) if a is not None and any(overwrites(w, a) for w in written) else a for a in inputs]
+            inputs = [
+                driver.copy(a) if a is not None and any(may_overwrite(w, a) for w in written) else a for a in inputs
+            ]
             recipe = self._launch(choice, operands, inputs, None if mask is None else _make_mask(mask), written, shape)
             converted = _assign_others(results, written)
             borrowed = all(a is None or a is o.array for a, o in zip(inputs, operands, strict=True))
@@ -300,8 +304,8 @@ class Loops:
         triples = zip(operands, inputs, choice.inputs, strict=True)
         arguments = [np.dtype(c).type(o.array) for o, a, c in triples if a is None]
         arguments += [np.uint64(a.data.ptr) for a in arrays]
-        whole = [steps(a, shape) for a in arrays]
-        sizes, strides = collapsed(shape, whole, axis_order(whole[::-1], len(shape)))
+        whole = [find_steps(a, shape) for a in arrays]
+        sizes, strides = collapse_axes(shape, whole, order_axes(whole[::-1], len(shape)))
         threads = count
         last: Any
         form: dict[str, Any]
@@ -312,19 +316,21 @@ class Loops:
         else:
             wide = count + BLOCK >= 2**32
             form = {"ndim": len(sizes), "packed": False, "wide": wide}
-            last = np.zeros((), kernel_source.elements_box(arrays=len(arrays), ndim=len(sizes), wide=wide))
+            last = np.zeros((), kernel_source.make_element_box(arrays=len(arrays), ndim=len(sizes), wide=wide))
             last["count"], last["stride"], last["size"] = count, strides, sizes
-        kernel = self._find_kernel(kernel_source.elements(plan, **form))
+        kernel = self._find_kernel(kernel_source.write_element_kernel(plan, **form))
         grid = (-(-threads // BLOCK), 1, 1)
         driver.launch(kernel, grid, _BLOCK, [*arguments, last])
         makers = tuple(np.dtype(c).type if a is None else None for c, a in zip(choice.inputs, inputs, strict=True))
-        return _Recipe(kernel, grid, last, makers, tuple(map(np.dtype, choice.outputs)), shape, driver.current())
+        return _Recipe(
+            kernel, grid, last, makers, tuple(map(np.dtype, choice.outputs)), shape, driver.find_current_device()
+        )
 
     def _find_kernel(self, text: str) -> Any:
         """The kernel of a generated text for the current device, which is about to run there."""
-        key = text, driver.current()
+        key = text, driver.find_current_device()
         if key not in self._kernels:
-            self._kernels[key] = driver.functions(self.object_code, text, [ENTRY])[ENTRY]
+            self._kernels[key] = driver.load_functions(self.object_code, text, [ENTRY])[ENTRY]
         self.memory.follow(self._kernels[key])
         return self._kernels[key]
 
@@ -348,7 +354,7 @@ class Loops:
         with driver.use_device(driver.find_device(array)):
             inner = _list_axes(axis, array.ndim)
             outer = tuple(a for a in range(array.ndim) if a not in inner)
-            if not castable(array.dtype.char, choice.outputs):
+            if not can_convert(array.dtype.char, choice.outputs):
                 array = driver.copy(array, np.dtype(choice.inputs[1]))
             result = self._reduce_blocks(choice, array, outer, inner, start)
             if keepdims:
@@ -393,15 +399,17 @@ class Loops:
         pack: int,
     ) -> None:
         """Reduce the ``inner`` axes for every element of the ``outer`` ones, ``parts`` slices of it apart."""
-        outer_size, outer_stride = collapsed(array.shape, [array.strides], outer)
-        inner_size, inner_stride = collapsed(array.shape, [array.strides], inner)
+        outer_size, outer_stride = collapse_axes(array.shape, [array.strides], outer)
+        inner_size, inner_stride = collapse_axes(array.shape, [array.strides], inner)
         if pack > 1:
             inner_size, inner_stride = [inner_size[0] // pack], [[inner_stride[0][0] * pack]]
         form = {"outer": len(outer_size), "inner": len(inner_size)}
         call, types = self.code.calls[choice.index], choice.inputs + choice.outputs
         has_start = first is not None
-        text = kernel_source.reduction(call, types, array.dtype.char, has_start=has_start, pack=pack, **form)
-        box = np.zeros((), kernel_source.reduction_box(**form))
+        text = kernel_source.write_reduction_kernel(
+            call, types, array.dtype.char, has_start=has_start, pack=pack, **form
+        )
+        box = np.zeros((), kernel_source.make_reduction_box(**form))
         box["outer"], box["inner"] = math.prod(outer_size), math.prod(inner_size)
         box["slice"] = -(-math.prod(inner_size) // parts)
         box["lanes"], box["along"] = _choose_lanes(array, outer, inner, pack)
@@ -417,7 +425,7 @@ def _pack(array: Any, outer: Sequence[int], inner: Sequence[int]) -> int:
     """How many neighbours of an array can be loaded at once: 16 bytes, if all of them are contiguous and aligned."""
     size = array.dtype.itemsize
     (_, (outer_stride,)), (inner_size, (inner_stride,)) = (
-        collapsed(array.shape, [array.strides], axes) for axes in (outer, inner)
+        collapse_axes(array.shape, [array.strides], axes) for axes in (outer, inner)
     )
     count = max(1, _ALIGNED // size)
     aligned = all(place % _ALIGNED == 0 for place in (array.data.ptr, *outer_stride))
@@ -430,7 +438,7 @@ def _choose_lanes(array: Any, outer: Sequence[int], inner: Sequence[int], pack: 
     They do where the elements of a result are closer together than those of the next.
     """
     (outer_size, (outer_stride,)), (inner_size, (inner_stride,)) = (
-        collapsed(array.shape, [array.strides], axes) for axes in (outer, inner)
+        collapse_axes(array.shape, [array.strides], axes) for axes in (outer, inner)
     )
     results, elements = math.prod(outer_size), math.prod(inner_size) // pack
     if results == 1 or abs(inner_stride[-1]) <= abs(outer_stride[-1]):
@@ -465,7 +473,7 @@ def _make_loadable(operand: ArrayOperand, char: str) -> Any:
     if operand.place == "value":
         return None
     array = operand.array
-    if not castable(array.dtype.char, char):
+    if not can_convert(array.dtype.char, char):
         return driver.copy(array, np.dtype(char))
     return array if _is_aligned(array) else driver.copy(array)
 
@@ -489,6 +497,6 @@ def _make_output(shape: tuple[int, ...], dtype: np.dtype[Any], inputs: Sequence[
     if order == "F" or (order == "A" and inputs and all(a.flags.f_contiguous for a in inputs)):
         axes = axes[::-1]
     elif order == "K":
-        axes = axis_order([steps(a, shape) for a in inputs], len(shape))
+        axes = order_axes([find_steps(a, shape) for a in inputs], len(shape))
     array = driver.allocate([shape[a] for a in axes], dtype)
     return array.transpose(sorted(axes, key=axes.__getitem__))

@@ -73,7 +73,7 @@ class Plan:
         return max(1, min(8, 16 // max(np.dtype(c).itemsize for c in self.pointers)))
 
 
-def castable(source: str, target: str) -> bool:
+def can_convert(source: str, target: str) -> bool:
     """Whether a kernel can convert between the types itself."""
     return source == target or (source in _PLAIN and target in _PLAIN)
 
@@ -83,7 +83,7 @@ def _name_c_type(char: str) -> str:
     return f"__ufm_bytes<{_RAW[char]}>" if char in _RAW else _BY_CHAR[char].c.replace("_Bool", "bool")
 
 
-def cell(object_code: ObjectCode) -> str:
+def write_cell(object_code: ObjectCode) -> str:
     """The cell as the GPU's compiler takes it: without the host's functions, once for each type.
 
     Raises
@@ -100,7 +100,7 @@ def cell(object_code: ObjectCode) -> str:
     return text
 
 
-def unit(cell: str, name: str, generated: str) -> str:
+def write_kernel_unit(cell: str, name: str, generated: str) -> str:
     """The cell on its own lines, and what was generated below it."""
     quoted = name.replace("\\", "\\\\").replace('"', '\\"')
     return f'#line 1 "{quoted}"\n{cell}\n#line 1 "ufunc_magic"\n{generated}'
@@ -142,7 +142,7 @@ def _fill_template(name: str, **words: object) -> str:
     return Template(_read_template(name)).substitute({"block": BLOCK, "entry": ENTRY, **words})
 
 
-def elements(plan: Plan, *, ndim: int, packed: bool = True, wide: bool = False) -> str:
+def write_element_kernel(plan: Plan, *, ndim: int, packed: bool = True, wide: bool = False) -> str:
     """A kernel over all elements.
 
     Parameters
@@ -157,7 +157,7 @@ def elements(plan: Plan, *, ndim: int, packed: bool = True, wide: bool = False) 
     Notes
     -----
     Parameters of the kernel: the values, the arrays, then for ``ndim=0`` ``long long`` number of elements, and
-    else a struct as of `elements_box`.
+    else a struct as of `make_element_box`.
     """
     text = _write_support(plan.inputs, plan.outputs, plan.stored_inputs, plan.stored_outputs) + _write_item(plan)
     return text + (_write_strided(plan, ndim, wide) if ndim else _write_flat(plan, plan.pack if packed else 1))
@@ -225,13 +225,13 @@ def _write_strided(plan: Plan, ndim: int, wide: bool) -> str:
     )
 
 
-def elements_box(*, arrays: int, ndim: int, wide: bool) -> np.dtype[np.void]:
+def make_element_box(*, arrays: int, ndim: int, wide: bool) -> np.dtype[np.void]:
     """NumPy's form of the ``__ufm_box`` that a kernel of ``ndim`` axes takes."""
     size = np.uint64 if wide else np.uint32
     return np.dtype([("count", "i8"), ("stride", "i8", (arrays, ndim)), ("size", size, (ndim,))], align=True)
 
 
-def usual(code: FunctionCode) -> tuple[str, dict[str, str]]:
+def write_usual_kernels(code: FunctionCode) -> tuple[str, dict[str, str]]:
     """Return the kernels that calls on contiguous arrays launch, one per loop, and their names by the input types."""
     texts, names = [], {}
     for k, (loop, call) in enumerate(zip(code.loops, code.calls, strict=False)):
@@ -241,12 +241,14 @@ def usual(code: FunctionCode) -> tuple[str, dict[str, str]]:
         inputs, outputs = chars[: code.nin], chars[code.nin :]
         plan = Plan(call, inputs, outputs, inputs, outputs, (False,) * code.nin)
         name = f"{ENTRY}_{code.name}_{k}"
-        texts.append(f"namespace {name}_it {{\n{elements(plan, ndim=0).replace(ENTRY, name)}\n}}\n")
+        texts.append(f"namespace {name}_it {{\n{write_element_kernel(plan, ndim=0).replace(ENTRY, name)}\n}}\n")
         names[inputs] = f"{name}_it::{name}"
     return "".join(texts), names
 
 
-def reduction(call: str, types: str, stored: str, *, outer: int, inner: int, has_start: bool, pack: int = 1) -> str:
+def write_reduction_kernel(
+    call: str, types: str, stored: str, *, outer: int, inner: int, has_start: bool, pack: int = 1
+) -> str:
     """A kernel that reduces the ``inner`` last axes of an array.
 
     Parameters
@@ -267,11 +269,11 @@ def reduction(call: str, types: str, stored: str, *, outer: int, inner: int, has
 
     Notes
     -----
-    Parameters of the kernel: input, output, the start value if there is one, and a struct as of
-    `reduction_box`.  ``lanes`` threads of a block share a result and take every ``lanes``-th element, so the function
-    must be associative and commutative.  Neighbouring threads are lanes of one result (``along``) or of neighbouring
-    results: those whose elements are closer together.  Blocks of axis y share results: each takes a slice, and its
-    own place in the output.
+    Parameters of the kernel: input, output, the start value if there is one, and a struct as of `make_reduction_box`.
+    ``lanes`` threads of a block share a result and take every ``lanes``-th element, so the function must be
+    associative and commutative.  Neighbouring threads are lanes of one result (``along``) or of neighbouring results:
+    those whose elements are closer together.  Blocks of axis y share results: each takes a slice, and its own place
+    in the output.
     """
     value = _name_c_type(types[2])
     loaded = types[2] if pack > 1 else stored
@@ -330,8 +332,8 @@ def _write_places(axes: str, count: int) -> str:
     return " ".join([*lines, f"__ufm_in += __ufm_i * __ufm_b.__ufm_{axes}_stride[0];"])
 
 
-def reduction_box(*, outer: int, inner: int) -> np.dtype[np.void]:
-    """NumPy's form of the ``__ufm_box`` that `reduction` takes."""
+def make_reduction_box(*, outer: int, inner: int) -> np.dtype[np.void]:
+    """NumPy's form of the ``__ufm_box`` that `write_reduction_kernel` takes."""
     sizes = [("outer_stride", outer), ("inner_stride", inner), ("outer_size", outer), ("inner_size", inner)]
     fields: list[Any] = [(name, "i8") for name in ("outer", "inner", "slice", "lanes", "along")]
     return np.dtype(fields + [(name, "i8", (count,)) for name, count in sizes], align=True)

@@ -2,8 +2,8 @@ from .device_calls import (
     Form as Form,
     ValueType as ValueType,
     choose as choose,
-    forms as forms,
-    mismatch as mismatch,
-    refusal as refusal,
+    describe_mismatch as describe_mismatch,
+    explain_numba_refusal as explain_numba_refusal,
+    list_forms as list_forms,
 )
 from .numba_cuda_extension import attach as attach, install as install

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 
 __all__ = [
-    "before_caching",
-    "plain_array",
-    "simulated_dimensions",
-    "when_linked",
-    "when_run",
+    "check_before_caching",
+    "find_simulated_dimensions",
+    "link_replaced",
+    "take_plain_array",
+    "wrap_runs",
 ]
 
 
-def when_linked(replace: Callable[[Any, bool], Any]) -> None:
+def link_replaced(replace: Callable[[Any, bool], Any]) -> None:
     """Link ``replace(code, lto)`` for each piece of code that numba-cuda links: only its linker knows of ``lto``."""
     from numba.cuda.cudadrv.driver import _Linker
 
@@ -36,7 +36,7 @@ def when_linked(replace: Callable[[Any, bool], Any]) -> None:
     _Linker.add_file_guess_ext = add_replaced
 
 
-def before_caching(check: Callable[[str, Collection[Any]], None]) -> None:
+def check_before_caching(check: Callable[[str, Collection[Any]], None]) -> None:
     """Call ``check(name of the kernel, its linked code)`` before numba-cuda writes a kernel into its cache."""
     from numba.cuda.codegen import CUDACodeLibrary
 
@@ -50,7 +50,7 @@ def before_caching(check: Callable[[str, Collection[Any]], None]) -> None:
     CUDACodeLibrary._reduce_states = reduce_states
 
 
-def when_run(around: Callable[[Any], AbstractContextManager[None]]) -> None:
+def wrap_runs(around: Callable[[Any], AbstractContextManager[None]]) -> None:
     """Run each function of the simulator, kernels and device functions, inside of ``around(function)``."""
     import contextlib
 
@@ -66,12 +66,12 @@ def when_run(around: Callable[[Any], AbstractContextManager[None]]) -> None:
     kernel.swapped_cuda_module = swapped_inside
 
 
-def simulated_dimensions(thread: Any) -> tuple[Any, Any]:
+def find_simulated_dimensions(thread: Any) -> tuple[Any, Any]:
     """``blockDim`` and ``gridDim`` of a simulated thread."""
     return thread._manager._block_dim, thread._manager._grid_dim
 
 
-def plain_array(array: Any) -> Any:
+def take_plain_array(array: Any) -> Any:
     """The NumPy array of one of the simulator's arrays."""
     item = array if isinstance(array, np.ndarray) else getattr(array, "_item", array)
     return item if isinstance(item, np.ndarray) else getattr(item, "_ary", item)

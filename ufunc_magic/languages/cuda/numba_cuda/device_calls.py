@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ....model import FunctionCode, ObjectCode
-from ....runtime import loops_of
-from ..nvrtc import Shim, shims
+from ....runtime import find_loops
+from ..nvrtc import Shim, make_shims
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ class Form:
         return len(self.shim.inputs)
 
 
-def code_of(function: Any) -> tuple[FunctionCode, ObjectCode] | None:
+def find_code(function: Any) -> tuple[FunctionCode, ObjectCode] | None:
     """The code of a function of ours, None for anything else."""
-    loops = loops_of(function)
+    loops = find_loops(function)
     object_code = loops.owner.object_code if loops else getattr(function, "object_code", None)
     if not isinstance(object_code, ObjectCode):
         return None
@@ -64,12 +64,12 @@ def code_of(function: Any) -> tuple[FunctionCode, ObjectCode] | None:
     return next(((code, object_code) for code in object_code.functions if code.name == name), None)
 
 
-def forms(code: FunctionCode, object_code: ObjectCode) -> tuple[Form, ...]:
-    """Every form of ``code``, overloads narrow to wide; empty where `refusal` has the reason."""
-    if refusal(code, object_code):
+def list_forms(code: FunctionCode, object_code: ObjectCode) -> tuple[Form, ...]:
+    """Every form of ``code``, overloads narrow to wide; empty where `explain_numba_refusal` has the reason."""
+    if explain_numba_refusal(code, object_code):
         return ()
     result: list[Form] = []
-    for shim in shims(object_code):
+    for shim in make_shims(object_code):
         if shim.function == code.name:
             arguments, results = tuple(map(type_of_word, shim.inputs)), tuple(map(type_of_word, shim.outputs))
             by_value = Form(arguments, results, tuple(range(len(arguments) + len(results))), shim)
@@ -79,7 +79,7 @@ def forms(code: FunctionCode, object_code: ObjectCode) -> tuple[Form, ...]:
     return tuple(result)
 
 
-def refusal(code: FunctionCode, object_code: ObjectCode) -> str:
+def explain_numba_refusal(code: FunctionCode, object_code: ObjectCode) -> str:
     """Why no kernel of Numba's can call the function, ``""`` if one can."""
     if object_code.language != "cuda":
         return "is machine code for the CPU, and kernels run on a GPU; write it in a %%cuda_device cell"
@@ -93,7 +93,7 @@ def refusal(code: FunctionCode, object_code: ObjectCode) -> str:
         return "takes or returns a struct, which Numba cannot pass; give it a wrapper with numbers and pointers"
     if any(word.count("*") > 1 for word in code.prototype):
         return "takes pointers to pointers, which Numba has no type for; give it a wrapper"
-    if not any(shim.function == code.name for shim in shims(object_code)):
+    if not any(shim.function == code.name for shim in make_shims(object_code)):
         return "has types that a GPU does not have"
     return ""
 
@@ -103,7 +103,7 @@ def choose(offered: Sequence[Form], types: Sequence[ValueType]) -> Form | None:
 
     A float is never cut to an integer, nor a complex number to a real one.
     """
-    fitting = [f for f in offered if len(f.arguments) == len(types) and all(map(_points_to_same, types, f.arguments))]
+    fitting = [f for f in offered if len(f.arguments) == len(types) and all(map(_point_to_same, types, f.arguments))]
     for suits in (_is_same, _is_safe):
         for form in fitting:
             if all(map(suits, types, form.arguments)):
@@ -112,13 +112,13 @@ def choose(offered: Sequence[Form], types: Sequence[ValueType]) -> Form | None:
     return lossy[-1] if lossy else None
 
 
-def mismatch(name: str, offered: Sequence[Form], types: Sequence[ValueType]) -> str:
+def describe_mismatch(name: str, offered: Sequence[Form], types: Sequence[ValueType]) -> str:
     """The message to a kernel that called ``name`` with something else."""
     known = dict.fromkeys(f"{name}({', '.join(map(str, form.arguments))})" for form in offered)
     return f"{name}({', '.join(map(str, types))}) fits no signature of the cell. There is {'; '.join(known)}."
 
 
-def no_number(name: str, types: str) -> str:
+def describe_no_number(name: str, types: str) -> str:
     """The message to a kernel that called ``name`` with arrays, or with something that is no number."""
     return (
         f"{name}({types}): an argument is no number. Call it with elements, {name}(x[i], ...), "
@@ -150,7 +150,7 @@ def _list_as_in_c(by_value: Form, call: str) -> list[Form]:
     return [Form(passed, tuple(types[n] for n in rest), (*places, *rest), by_value.shim, tuple(updates))]
 
 
-def _points_to_same(argument: ValueType, parameter: ValueType) -> bool:
+def _point_to_same(argument: ValueType, parameter: ValueType) -> bool:
     if argument.pointer != parameter.pointer:
         return False
     return not argument.pointer or parameter.dtype.kind == "V" or argument.dtype == parameter.dtype

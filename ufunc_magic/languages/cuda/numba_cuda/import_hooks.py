@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 
-def when_imported(name: str, action: Callable[[], None]) -> None:
+def run_when_imported(name: str, action: Callable[[], None]) -> None:
     """Do ``action`` now if the module ``name`` is there, else when its import has ended; once for each action.
 
     An action may be given again: it is then done again where the module is there already, so it should know.

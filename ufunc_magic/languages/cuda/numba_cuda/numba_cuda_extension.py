@@ -18,13 +18,23 @@ from ....runtime import PlainFunction
 from .. import nvrtc
 from ..device import CudaFunction, Kernel
 from . import _private
-from .device_calls import Form, ValueType, choose, code_of, forms, mismatch, no_number, refusal, type_of_word
-from .import_hooks import when_imported
+from .device_calls import (
+    Form,
+    ValueType,
+    choose,
+    describe_mismatch,
+    describe_no_number,
+    explain_numba_refusal,
+    find_code,
+    list_forms,
+    type_of_word,
+)
+from .import_hooks import run_when_imported
 
 
 def attach() -> None:
     """Let kernels call functions of CUDA cells, now or as soon as Numba's CUDA target is imported."""
-    when_imported("numba.cuda", install)
+    run_when_imported("numba.cuda", install)
 
 
 @cache
@@ -41,7 +51,7 @@ def install() -> None:
         if config.ENABLE_CUDASIM:
             from .simulator import Simulation
 
-            _private.when_run(Simulation().around)
+            _private.wrap_runs(Simulation().around)
         elif nvidia:
             _register_with_compiler()
     except (ImportError, AttributeError) as fault:
@@ -59,8 +69,10 @@ def _register_with_compiler() -> None:
     general = typeof_impl.dispatch(object)
     for kind in (np.ufunc, PlainFunction, CudaFunction, Kernel):
         typeof_impl.register(kind)(partial(_type_function, general))
-    _private.when_linked(lambda code, lto: code if lto or not isinstance(code, _find_cell_code()) else code.as_called())
-    _private.before_caching(_refuse_caching)
+    _private.link_replaced(
+        lambda code, lto: code if lto or not isinstance(code, _find_cell_code()) else code.as_called()
+    )
+    _private.check_before_caching(_refuse_caching)
 
 
 # ---------------------------------------------------------------------------------------- typing
@@ -68,11 +80,11 @@ def _register_with_compiler() -> None:
 
 def _type_function(general: Callable[[Any, Any], Any], value: Any, context: Any) -> Any:
     """Numba's type of a function of ours, and of what else is of its class."""
-    pair = code_of(value)
+    pair = find_code(value)
     if pair is None:
         return general(value, context)
     code, object_code = pair
-    if reason := refusal(code, object_code):
+    if reason := explain_numba_refusal(code, object_code):
         raise _make_fault(f"{code.name} {reason}.")
     return _make_function_type(code.name, object_code)
 
@@ -84,7 +96,7 @@ def _make_function_type(name: str, object_code: ObjectCode) -> Any:
     from numba.cuda.extending import lower_builtin
     from numba.cuda.typing.templates import AbstractTemplate
 
-    offered = forms(next(code for code in object_code.functions if code.name == name), object_code)
+    offered = list_forms(next(code for code in object_code.functions if code.name == name), object_code)
     key = f"{name} of {object_code.name} ({object_code.digest[:12]})"
 
     def generic(self: Any, args: Sequence[Any], kws: Any) -> Any:
@@ -92,10 +104,10 @@ def _make_function_type(name: str, object_code: ObjectCode) -> Any:
             raise _make_fault(f"{name}() takes no arguments by name in a kernel. Give them in their order.")
         values = [value for kind in args if (value := _find_value_type(kind)) is not None]
         if len(values) < len(args):
-            raise _make_fault(no_number(name, ", ".join(map(str, args))))
+            raise _make_fault(describe_no_number(name, ", ".join(map(str, args))))
         form = choose(offered, values)
         if form is None:
-            raise _make_fault(mismatch(name, offered, values))
+            raise _make_fault(describe_mismatch(name, offered, values))
         return _make_signature(form, args)
 
     lower_builtin(key, types.VarArg(types.Any))(_make_lowering(offered, object_code))
@@ -206,11 +218,11 @@ def _find_cell_code() -> Any:
         """A cell's code, inlined where the kernel is linked with ``lto``, called where it is not."""
 
         def __init__(self, object_code: ObjectCode) -> None:
-            super().__init__(nvrtc.linkable(object_code), name=object_code.name)
+            super().__init__(nvrtc.make_linkable(object_code), name=object_code.name)
             self.object_code = object_code
 
         def as_called(self) -> Any:
-            return cuda.PTXSource(nvrtc.linkable(self.object_code, output="ptx"), name=self.name)
+            return cuda.PTXSource(nvrtc.make_linkable(self.object_code, output="ptx"), name=self.name)
 
     return CellCode
 

@@ -23,7 +23,16 @@ from ....model import FunctionCode, ObjectCode
 from ....runtime import Library, PlainFunction
 from ..device import CudaFunction, Kernel
 from . import _private
-from .device_calls import Form, ValueType, choose, code_of, forms, mismatch, no_number, refusal
+from .device_calls import (
+    Form,
+    ValueType,
+    choose,
+    describe_mismatch,
+    describe_no_number,
+    explain_numba_refusal,
+    find_code,
+    list_forms,
+)
 
 _Three = ctypes.c_uint * 3
 _LANES = re.compile(r"\b__(?!syncthreads)\w+_sync\b|\b__activemask\b|\bcooperative_groups\b")
@@ -47,7 +56,7 @@ class SimulatedFFI:
 
     def from_buffer(self, array: Any) -> Pointer:
         """As Numba compiles it: arrays in C's order only."""
-        plain = _private.plain_array(array)
+        plain = _private.take_plain_array(array)
         if not isinstance(plain, np.ndarray):
             raise TypeError(f"from_buffer() takes an array, not {type(array).__name__}.")
         if not plain.flags.c_contiguous:
@@ -62,14 +71,14 @@ class SimulatedFunction:
     """A function of a CUDA cell as simulated threads call it."""
 
     def __init__(self, function: Any, code: FunctionCode, object_code: ObjectCode, simulation: Simulation) -> None:
-        build = runtime.loaded(object_code)
+        build = runtime.find_loaded(object_code)
         library = None if build is None else build.loaded.library
         self._library = library if isinstance(library, Library) else None
         self._simulation = simulation
         self._code = code
-        self._forms = forms(code, object_code)
+        self._forms = list_forms(code, object_code)
         lanes = "looks at the other lanes of a warp, which simulated threads do not have"
-        self._reason = refusal(code, object_code) or lanes * bool(_LANES.search(code.source))
+        self._reason = explain_numba_refusal(code, object_code) or lanes * bool(_LANES.search(code.source))
         self._chosen: dict[tuple[Any, ...], Form] = {}
         emulated = function if isinstance(function, np.ufunc) else getattr(function, "emulated", None)
         self._ufunc = emulated if isinstance(emulated, np.ufunc) else None
@@ -90,7 +99,7 @@ class SimulatedFunction:
         types = [self._find_type(value) for value in args]
         form = choose(self._forms, types)
         if form is None:
-            raise TypeError(mismatch(self._code.name, self._forms, types))
+            raise TypeError(describe_mismatch(self._code.name, self._forms, types))
         return form
 
     def _find_type(self, value: Any) -> ValueType:
@@ -98,7 +107,7 @@ class SimulatedFunction:
             return ValueType(value.array.dtype, pointer=True)
         if isinstance(value, bool | int | float | complex | np.generic):
             return ValueType(np.asarray(value).dtype)
-        raise TypeError(no_number(self._code.name, type(value).__name__))
+        raise TypeError(describe_no_number(self._code.name, type(value).__name__))
 
     def _call_ufunc(self, ufunc: Any, form: Form, args: tuple[Any, ...]) -> Any:
         operands: list[Any] = [None] * (ufunc.nin + ufunc.nout)
@@ -206,7 +215,7 @@ class Simulation:
             return
         libraries.add(id(library))
         with contextlib.suppress(AttributeError):  # a cell that asks for no place has no such function
-            places = (thread.threadIdx, thread.blockIdx, *_private.simulated_dimensions(thread))
+            places = (thread.threadIdx, thread.blockIdx, *_private.find_simulated_dimensions(thread))
             library.handle["__ufm_set_geometry"](*(_Three(*(*place, 1, 1)[:3]) for place in places))
         hook = _find_barrier_hook(library)
         if hook is not None and id(library) not in self._barriers:
@@ -225,7 +234,7 @@ class Simulation:
 
     def _find_simulated(self, function: Any) -> SimulatedFunction | None:
         if function not in self._functions:
-            pair = code_of(function)
+            pair = find_code(function)
             self._functions[function] = None if pair is None else SimulatedFunction(function, *pair, self)
         return self._functions[function]
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 from .... import store
-from ....compilers import files_named
+from ....compilers import find_files_named
 from ....model import FilesRead
-from .nvrtc_discovery import Nvrtc, installed_headers
+from .nvrtc_discovery import Nvrtc, find_installed_headers
 
 _INCLUDE = r"#[ \t]*(?:include|include_next)\b|__has_include"
 
@@ -41,7 +41,7 @@ _UNASKED: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 
 
-def prelude(source: str) -> str:
+def write_prelude(source: str) -> str:
     """Includes of what nvcc has without an include and NVRTC lacks, as far as the text uses it."""
     return "".join(f"#include <{header}>\n" for header, words in _UNASKED if re.search(words, source))
 
@@ -51,13 +51,13 @@ def type_table() -> str:
     return files("ufunc_magic.languages.cuda").joinpath("templates", "nvrtc", "types.hpp").read_text(encoding="utf-8")
 
 
-def includes(source: str) -> bool:
+def may_include(source: str) -> bool:
     """Whether the text may include anything."""
     return re.search(_INCLUDE, source) is not None
 
 
 @functools.cache
-def provided() -> dict[str, str]:
+def list_provided() -> dict[str, str]:
     """Headers that NVRTC lacks, by name: those that device code has a use for, and empty ones for all else."""
     folder = files("ufunc_magic.languages.cuda").joinpath("templates", "nvrtc", "include")
     real = {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir() if entry.is_file()}
@@ -65,36 +65,36 @@ def provided() -> dict[str, str]:
     return {**dict.fromkeys(_EMPTY, "#pragma once\n"), "sys/types.h": f"#pragma once\n{words}", **real}
 
 
-def without_provided(source: str) -> str:
+def drop_provided(source: str) -> str:
     """The text without its includes of headers written here, except those that need CCCL's."""
-    plain = provided().keys() - {"complex"}
+    plain = list_provided().keys() - {"complex"}
     return re.sub(r"#[ \t]*include[ \t]*<([^>\n]*)>", lambda m: "" if m[1] in plain else m[0], source)
 
 
-def key_parts(source: str) -> tuple[str, ...]:
+def list_key_parts(source: str) -> tuple[str, ...]:
     """The parts of a cache key for the headers written here."""
-    if not includes(source) and not prelude(source):
+    if not may_include(source) and not write_prelude(source):
         return ()
-    return tuple(part for pair in provided().items() for part in pair)
+    return tuple(part for pair in list_provided().items() for part in pair)
 
 
-def files_read(source: str, options: Sequence[str]) -> FilesRead:
+def find_device_files_read(source: str, options: Sequence[str]) -> FilesRead:
     """The headers of the user that a text may include; NVRTC reports none."""
-    if not includes(source):
+    if not may_include(source):
         return FilesRead()
-    arguments = [*options, f"-I{store.working_folder()}"]
-    return files_named(without_provided(source), arguments=arguments, provided=[*installed_headers().values()])
+    arguments = [*options, f"-I{store.find_working_folder()}"]
+    return find_files_named(drop_provided(source), arguments=arguments, provided=[*find_installed_headers().values()])
 
 
-def folders(nvrtc: Nvrtc) -> list[str]:
+def list_folders(nvrtc: Nvrtc) -> list[str]:
     """Options that lead to CUDA's and CCCL's headers, and to those in the current folder.
 
     Installed ones serve where both are there: ``cuda_fp16.h`` includes some of CCCL's.  NVRTC unpacks its own
     into a folder of the cache where it carries them.
     """
-    installed = installed_headers()
+    installed = find_installed_headers()
     here = f"-I{os.getcwd()}"
     if nvrtc.bundles_headers and not {"cudart", "cccl"} <= installed.keys():
-        unpacked = store.default().storage(f"nvrtc-{nvrtc.version[0]}.{nvrtc.version[1]}")
+        unpacked = store.open_default().storage(f"nvrtc-{nvrtc.version[0]}.{nvrtc.version[1]}")
         return [f"--use-bundled-headers={unpacked}", here]
     return [*(f"-I{folder}" for folder in installed.values()), here]

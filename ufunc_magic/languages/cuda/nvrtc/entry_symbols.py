@@ -6,6 +6,6 @@ from __future__ import annotations
 C_LINKAGE = 'extern "C" '
 
 
-def c_symbol(entry: str) -> str:
+def read_c_symbol(entry: str) -> str:
     """The symbol of a kernel that has C's linkage, ``extern "C" k``; ``""`` of one that is given by its name in C++."""
     return entry.removeprefix(C_LINKAGE) if entry.startswith(C_LINKAGE) else ""

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .nvrtc_discovery import architecture, find
-from .nvrtc_program import ARCHITECTURE, compile, flags
+from .nvrtc_discovery import choose_architecture, find
+from .nvrtc_program import ARCHITECTURE, compile, list_nvrtc_flags
 
 #: The GPU that code is compiled for, unless the cell names one.
 _CAPABILITY = (9, 0)
@@ -54,7 +54,7 @@ class Resources:
         return f"{self.registers} registers, {self.shared:,} bytes of shared memory{stack}, {spills}"
 
 
-def resources(
+def measure_resources(
     source: str, entries: Sequence[str], *, name: str, cell: str, options: Mapping[str, Any]
 ) -> dict[str, Resources]:
     """Compile a unit of kernels to machine code and return the resources of each, by entry.
@@ -79,9 +79,9 @@ def resources(
     nvrtc = find()
     chosen = [match[1] for word in options.get("compile_args", ()) if (match := re.fullmatch(ARCHITECTURE, word))]
     arch = f"sm_{chosen[-1]}" if chosen else "sm_90"
-    if nvrtc is not None and not chosen and not architecture(nvrtc, _CAPABILITY).startswith("sm_"):
+    if nvrtc is not None and not chosen and not choose_architecture(nvrtc, _CAPABILITY).startswith("sm_"):
         arch = f"sm_{nvrtc.architectures[-1]}"
-    words = ("-rdc=false", "--ptxas-options=-v", *flags(options))
+    words = ("-rdc=false", "--ptxas-options=-v", *list_nvrtc_flags(options))
     compiled = compile(source, name=name, cell=cell, output="cubin", arch=arch, options=words, entries=tuple(entries))
     by_symbol = {}
     for match in _KERNEL.finditer(compiled.log):

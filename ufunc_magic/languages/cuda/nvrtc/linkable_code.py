@@ -18,9 +18,9 @@ from typing import Literal
 import numpy as np
 
 from ....model import TYPES, CompileError, FunctionCode, ObjectCode, ToolchainError
-from ....runtime import carried, carry
-from .nvrtc_discovery import architecture, find
-from .nvrtc_program import cached, compile, flags, line_of
+from ....runtime import carry, find_carried
+from .nvrtc_discovery import choose_architecture, find
+from .nvrtc_program import compile, list_nvrtc_flags, recall_or_make, write_line_directive
 
 #: Text that shims need before them: the status of a call that returns one, 0 for one that returns nothing.
 SUPPORT = """struct __ufm_done {};
@@ -106,7 +106,7 @@ class Shim:
     text: str = field(repr=False)
 
 
-def prefix(object_code: ObjectCode) -> str:
+def make_prefix(object_code: ObjectCode) -> str:
     """The prefix of one cell's names; as in the LTO-IR that the object carries, if it does."""
     if names := object_code.device.get("symbols"):
         return str(names)
@@ -115,11 +115,11 @@ def prefix(object_code: ObjectCode) -> str:
     return f"__ufm_{hashlib.sha256('|'.join(parts).encode(errors='replace')).hexdigest()[:10]}"
 
 
-def shims(object_code: ObjectCode) -> tuple[Shim, ...]:
+def make_shims(object_code: ObjectCode) -> tuple[Shim, ...]:
     """A shim for every loop and every plain function that can be called from a kernel."""
     result: list[Shim] = []
     for code in object_code.functions:
-        name = f"{prefix(object_code)}_{code.name}"
+        name = f"{make_prefix(object_code)}_{code.name}"
         if code.kind == "ufunc" and not code.core:
             for k, (loop, call) in enumerate(zip(code.loops, code.calls, strict=False)):
                 if not _HOST_ONLY & set(loop.types):
@@ -187,7 +187,7 @@ def _write_pointer(word: str) -> str:
 # ---------------------------------------------------------------------------------- what is linked
 
 
-def linkable(object_code: ObjectCode, *, output: Literal["ltoir", "ptx"] = "ltoir") -> bytes:
+def make_linkable(object_code: ObjectCode, *, output: Literal["ltoir", "ptx"] = "ltoir") -> bytes:
     """A cell with its shims for the oldest GPU that its code allows.
 
     Parameters
@@ -206,11 +206,11 @@ def linkable(object_code: ObjectCode, *, output: Literal["ltoir", "ptx"] = "ltoi
     if compiler is None or (minimum and re.search(r"__CUDA_ARCH__|#\s*include", object_code.source)):
         arch = minimum or "compute_75"
     else:
-        arch = architecture(compiler)
-    return ltoir(object_code, arch) if output == "ltoir" else _compile_unit(object_code, "ptx", arch).rstrip(b"\0")
+        arch = choose_architecture(compiler)
+    return make_ltoir(object_code, arch) if output == "ltoir" else _compile_unit(object_code, "ptx", arch).rstrip(b"\0")
 
 
-def ltoir(object_code: ObjectCode, arch: str = "compute_75") -> bytes:
+def make_ltoir(object_code: ObjectCode, arch: str = "compute_75") -> bytes:
     """LTO-IR of a cell's device functions and of their shims.
 
     Parameters
@@ -227,31 +227,31 @@ def ltoir(object_code: ObjectCode, arch: str = "compute_75") -> bytes:
     if own and digits[0] and digits[1] and int(digits[0][0]) <= int(digits[1][0]):
         return base64.b64decode(own)
     code = _compile_unit(object_code, "ltoir", arch)
-    if not carried(object_code).get("ltoir"):
-        carry(object_code, arch=arch, ltoir=base64.b64encode(code).decode(), symbols=prefix(object_code))
+    if not find_carried(object_code).get("ltoir"):
+        carry(object_code, arch=arch, ltoir=base64.b64encode(code).decode(), symbols=make_prefix(object_code))
     return code
 
 
 def carry_ltoir(object_code: ObjectCode) -> None:
     """Have what travels hold LTO-IR for every GPU, where NVRTC is here to make it and takes the cell."""
     compiler = find()
-    if compiler is None or carried(object_code).get("ltoir") or not shims(object_code):
+    if compiler is None or find_carried(object_code).get("ltoir") or not make_shims(object_code):
         return
     with contextlib.suppress(CompileError, ToolchainError):
-        ltoir(object_code, architecture(compiler))
+        make_ltoir(object_code, choose_architecture(compiler))
 
 
-def unit_text(object_code: ObjectCode, *, apart: bool) -> str:
+def write_linkable_unit(object_code: ObjectCode, *, apart: bool) -> str:
     """The translation unit: the cell, then the shims.
 
     With ``apart`` the cell stands in a namespace of its own: two cells may define helpers of one name, and LTO would
     take either for both.
     """
-    cell = str(object_code.device.get("unit", "")) or line_of(object_code.name) + object_code.source
-    behind = '#line 1 "<ufunc_magic>"\n' + SUPPORT + "\n".join(shim.text for shim in shims(object_code))
+    cell = str(object_code.device.get("unit", "")) or write_line_directive(object_code.name) + object_code.source
+    behind = '#line 1 "<ufunc_magic>"\n' + SUPPORT + "\n".join(shim.text for shim in make_shims(object_code))
     if not apart:
         return f"{cell}\n{behind}"
-    own = prefix(object_code)
+    own = make_prefix(object_code)
     # Headers are included outside; where they are included again inside, their guards leave nothing of them.
     directives = "\n".join(re.findall(_DIRECTIVE, cell, re.M))
     renamed = ""
@@ -262,7 +262,7 @@ def unit_text(object_code: ObjectCode, *, apart: bool) -> str:
 
 def _compile_unit(object_code: ObjectCode, output: Literal["ltoir", "ptx"], arch: str) -> bytes:
     """The unit, in the cache; in a namespace of its own where the cell fits into one: a guard around it may not."""
-    words = flags(object_code.options)
+    words = list_nvrtc_flags(object_code.options)
 
     def one(text: str) -> bytes:
         name, cell = object_code.name, object_code.source
@@ -271,7 +271,7 @@ def _compile_unit(object_code: ObjectCode, output: Literal["ltoir", "ptx"], arch
     def either() -> bytes:
         with contextlib.suppress(CompileError):
             return one(apart)
-        return one(unit_text(object_code, apart=False))
+        return one(write_linkable_unit(object_code, apart=False))
 
-    apart = unit_text(object_code, apart=True)
-    return cached(f"{output} 1", apart, arch=arch, options=words, make=either)
+    apart = write_linkable_unit(object_code, apart=True)
+    return recall_or_make(f"{output} 1", apart, arch=arch, options=words, make=either)

@@ -47,14 +47,14 @@ class Nvrtc:
 
 
 def find() -> Nvrtc | None:
-    """The compiler, or None where it is not installed; `reason` then says what is missing."""
+    """The compiler, or None where it is not installed; `explain_absence` then says what is missing."""
     try:
         return probe()
     except (ImportError, RuntimeError, OSError):
         return None
 
 
-def reason() -> str:
+def explain_absence() -> str:
     """Why `find` returns None, with what to install; ``""`` if it does not."""
     try:
         probe()
@@ -63,7 +63,7 @@ def reason() -> str:
     return ""
 
 
-def architecture(nvrtc: Nvrtc, capability: tuple[int, int] | None = None) -> str:
+def choose_architecture(nvrtc: Nvrtc, capability: tuple[int, int] | None = None) -> str:
     """The architecture to compile for.
 
     Parameters
@@ -87,7 +87,7 @@ def architecture(nvrtc: Nvrtc, capability: tuple[int, int] | None = None) -> str
 
 
 @functools.cache
-def identity() -> str:
+def identify_nvrtc() -> str:
     """The part of a cache key for the compiler, ``""`` where none is installed; opens no library."""
     if not (versions := {wheel: v for wheel in _WHEELS if (v := _read_version(wheel))}).get("cuda-bindings"):
         return ""
@@ -97,7 +97,7 @@ def identity() -> str:
 
 
 @functools.cache
-def installed_headers() -> dict[str, str]:
+def find_installed_headers() -> dict[str, str]:
     """Folders of CUDA's, CCCL's and cuRAND's headers, as far as they are installed: ``{"cudart": ..., "cccl": ...}``.
 
     Wheels for CUDA 12 have one for each, those for CUDA 13 share one.
@@ -114,7 +114,7 @@ def installed_headers() -> dict[str, str]:
     return folders
 
 
-def bindings() -> Any:
+def import_bindings() -> Any:
     """NVRTC's functions as ``cuda.bindings`` has them."""
     from cuda.bindings import nvrtc
 
@@ -123,10 +123,10 @@ def bindings() -> Any:
 
 @functools.cache  # what fails is tried again: it may be installed meanwhile
 def probe() -> Nvrtc:
-    status, major, minor = bindings().nvrtcVersion()
+    status, major, minor = import_bindings().nvrtcVersion()
     if status:
         raise RuntimeError(f"nvrtcVersion returned {status}")
-    _, known = bindings().nvrtcGetSupportedArchs()
+    _, known = import_bindings().nvrtcGetSupportedArchs()
     return Nvrtc((major, minor), tuple(sorted(known)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ....compilers import first_advice, header_of
+from ....compilers import find_first_advice, find_header
 from .nvrtc_discovery import REMEDY
 
 #: Names that nvcc and host compilers know without an include, and the header that has them for NVRTC.
@@ -39,9 +39,9 @@ def _write_include(header: str) -> str:
     return f"Add #include <{header}> at the top of the cell."
 
 
-def unknown(name: str) -> str:
+def advise_on_unknown(name: str) -> str:
     """The remedy for a name that device code does not know."""
-    standard = header_of(name)
+    standard = find_header(name)
     if header := next((header for pattern, header in _HEADERS if re.match(pattern, name)), ""):
         return _write_include(header)
     if standard in _STANDARD:
@@ -51,15 +51,15 @@ def unknown(name: str) -> str:
     return f"Define {name} above its first use, or include the header that declares it."
 
 
-def unknown_in_std(name: str) -> str:
+def advise_on_std(name: str) -> str:
     """The remedy for a name that device code's ``std`` lacks."""
-    standard = header_of(name)
+    standard = find_header(name)
     if standard in _STANDARD:
         return _write_include(f"c{standard.removesuffix('.h')}")
     return f"In device code, use CCCL: #include <cuda/std/...> and cuda::std::{name}, if it has that name."
 
 
-def no_header(name: str) -> str:
+def advise_on_header(name: str) -> str:
     """The remedy for a missing header."""
     if name.startswith("curand"):
         return "It comes in a wheel of its own: pip install nvidia-curand, for CUDA 12 nvidia-curand-cu12."
@@ -72,9 +72,9 @@ def no_header(name: str) -> str:
 
 #: Subject of a message -> remedy, unless the name is in `_INSTEAD`.
 _NAMES = (
-    (r'identifier "([^"]+)" is undefined', unknown),
-    (r'(?:namespace|class) "(?:::)?std" has no (?:actual )?member "([^"]+)"', unknown_in_std),
-    (r'could not open source file "([^"]+)"', no_header),
+    (r'identifier "([^"]+)" is undefined', advise_on_unknown),
+    (r'(?:namespace|class) "(?:::)?std" has no (?:actual )?member "([^"]+)"', advise_on_std),
+    (r'could not open source file "([^"]+)"', advise_on_header),
 )
 #: Pattern of a message, text in its line -> advice; as in `ufunc_magic.compilers`.
 _ADVICE: tuple[tuple[str, str, str], ...] = (
@@ -102,4 +102,4 @@ def advise(message: str, line: str = "") -> str:
     for pattern, about in _NAMES:
         if match := re.search(pattern, message):
             return _INSTEAD.get(match[1]) or about(match[1])
-    return first_advice(_ADVICE, message, line)
+    return find_first_advice(_ADVICE, message, line)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from ....compilers import GENERATED, OURS, shorten, source_line
+from ....compilers import GENERATED, OURS, shorten, show_source_line
 from ....model import Diagnostic
 from .nvrtc_hints import advise
 
@@ -112,7 +112,7 @@ def _read_place(
     if column:
         # A caret of bytes; where a macro or a cut line is quoted, it may point past the text.
         column = len(text.encode()[: column - 1].decode(errors="ignore")) + 1
-    shown, column = source_line(text, column)
+    shown, column = show_source_line(text, column)
     return shown, column if column <= len(shown) + 1 else 0
 
 

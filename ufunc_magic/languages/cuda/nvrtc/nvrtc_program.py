@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .... import store
-from ....compilers import GENERATED, counted
+from ....compilers import GENERATED, count_errors
 from ....model import CompileError, Diagnostic, SignatureError, ToolchainError
 from . import device_headers
-from .entry_symbols import c_symbol
-from .nvrtc_discovery import REMEDY, Nvrtc, architecture, bindings, find, identity, reason
+from .entry_symbols import read_c_symbol
+from .nvrtc_discovery import REMEDY, Nvrtc, choose_architecture, explain_absence, find, identify_nvrtc, import_bindings
 from .nvrtc_log import read_log
 
 Output = Literal["ptx", "ltoir", "cubin"]
@@ -53,7 +53,7 @@ class Compiled:
         return self.code.rstrip(b"\0").decode(errors="replace")
 
 
-def flags(options: Mapping[str, Any]) -> tuple[str, ...]:
+def list_nvrtc_flags(options: Mapping[str, Any]) -> tuple[str, ...]:
     """NVRTC's options for those of a cell.
 
     Parameters
@@ -77,7 +77,7 @@ def is_host(word: str) -> bool:
     return not re.match(rf"{_ITS_OWN}|{ARCHITECTURE}", word)
 
 
-def line_of(name: str) -> str:
+def write_line_directive(name: str) -> str:
     """The ``#line`` before a cell: what follows is the first line of ``name``."""
     quoted = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
     return f'#line 1 "{quoted}"\n'
@@ -105,7 +105,7 @@ def compile(
     output : {"ptx", "ltoir", "cubin"}
         Device functions are kept in all of them, as for separate compilation.
     arch : str
-        ``"compute_75"``, ``"sm_90"``; see `architecture`.
+        ``"compute_75"``, ``"sm_90"``; see `choose_architecture`.
     options : sequence of str
         Further options of NVRTC's, which win over those given here.
     entries : sequence of str
@@ -125,17 +125,17 @@ def compile(
     """
     nvrtc = find()
     if nvrtc is None:
-        raise ToolchainError(reason().partition(": pip")[0] + ".", remedy=f"Install it: {REMEDY}")
+        raise ToolchainError(explain_absence().partition(": pip")[0] + ".", remedy=f"Install it: {REMEDY}")
     words = _list_options(source, output, arch, options, nvrtc)
-    before = device_headers.prelude(source)
-    provided = device_headers.provided() if before or device_headers.includes(source) else {}
+    before = device_headers.write_prelude(source)
+    provided = device_headers.list_provided() if before or device_headers.may_include(source) else {}
     if not cell or source == cell:
-        before += line_of(name)
+        before += write_line_directive(name)
     status, log, code, symbols = _run(before + source, words, provided, output, entries)
     if _HOST_FUNCTION in log and _HOST_VARIABLE not in log:
         # nvcc takes classes some of whose functions are for the host alone.
         status, log, code, symbols = _run(before + source, [*words, "-default-device"], provided, output, entries)
-    nvrtc_result = bindings().nvrtcResult
+    nvrtc_result = import_bindings().nvrtcResult
     diagnostics = read_log(log, name=name, cell=cell or source)
     if status == nvrtc_result.NVRTC_SUCCESS:
         return Compiled(code, output, arch, diagnostics, symbols, log)
@@ -145,7 +145,7 @@ def compile(
     if status in (nvrtc_result.NVRTC_ERROR_COMPILATION, nvrtc_result.NVRTC_ERROR_INVALID_OPTION):
         if not any(d.severity == "error" for d in diagnostics):
             diagnostics = (*diagnostics, Diagnostic("error", log.strip() or status.name))
-        what = f"{name} does not compile for the GPU: {counted(diagnostics)}."
+        what = f"{name} does not compile for the GPU: {count_errors(diagnostics)}."
         raise CompileError(what, diagnostics=diagnostics, output=log)
     fault = f"{nvrtc} failed on {name}: {status.name}. {log.strip()[-500:]}"
     raise ToolchainError(fault.rstrip(), remedy="Simplify the cell.")
@@ -159,19 +159,19 @@ def _list_options(source: str, output: Output, arch: str, options: Sequence[str]
         words.append("-dlto")
     elif not any("rdc" in word or "relocatable" in word for word in options):
         words.append("-rdc=true")
-    if nvrtc.version >= (13, 0) and not re.search(_MORE_THAN_MINIMAL, device_headers.without_provided(source)):
+    if nvrtc.version >= (13, 0) and not re.search(_MORE_THAN_MINIMAL, device_headers.drop_provided(source)):
         words.append("-minimal")
     if "__int128" in source:
         words.append("--device-int128")
     words += options
-    return words + device_headers.folders(nvrtc) if device_headers.includes(source) else words
+    return words + device_headers.list_folders(nvrtc) if device_headers.may_include(source) else words
 
 
 def _run(
     source: str, options: Sequence[str], provided: Mapping[str, str], output: Output, entries: Sequence[str]
 ) -> tuple[Any, str, bytes, tuple[str, ...]]:
     """Create a program, compile it and read what it holds; it is destroyed whatever happens."""
-    library = bindings()
+    library = import_bindings()
     # A NUL would end the text without a word.
     text = source.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace")
     bodies, names = [v.encode() for v in provided.values()], [k.encode() for k in provided]
@@ -179,7 +179,7 @@ def _run(
     if status:
         return status, "", b"", ()
     try:
-        for entry in itertools.filterfalse(c_symbol, entries):
+        for entry in itertools.filterfalse(read_c_symbol, entries):
             library.nvrtcAddNameExpression(program, entry.encode())
         (status,) = library.nvrtcCompileProgram(program, len(options), [o.encode(errors="replace") for o in options])
         log = _read(program, library.nvrtcGetProgramLogSize, library.nvrtcGetProgramLog)
@@ -188,7 +188,8 @@ def _run(
             word = {"ptx": "PTX", "ltoir": "LTOIR", "cubin": "CUBIN"}[output]
             code = _read(program, getattr(library, f"nvrtcGet{word}Size"), getattr(library, f"nvrtcGet{word}"))
             symbols = tuple(
-                c_symbol(entry) or library.nvrtcGetLoweredName(program, entry.encode())[1].decode() for entry in entries
+                read_c_symbol(entry) or library.nvrtcGetLoweredName(program, entry.encode())[1].decode()
+                for entry in entries
             )
         return status, log.rstrip(b"\0").decode(errors="replace"), code, symbols
     finally:
@@ -208,7 +209,7 @@ def _read(program: Any, size_of: Any, get: Any) -> bytes:
 # ------------------------------------------------------------------------------------- the cache
 
 
-def cached(kind: str, source: str, *, arch: str, options: Sequence[str], make: Callable[[], bytes]) -> bytes:
+def recall_or_make(kind: str, source: str, *, arch: str, options: Sequence[str], make: Callable[[], bytes]) -> bytes:
     """The bytes that ``make`` has made of ``source`` in any process, or makes now.
 
     Parameters
@@ -218,18 +219,20 @@ def cached(kind: str, source: str, *, arch: str, options: Sequence[str], make: C
     source, arch, options
         All that ``make`` depends on, but for headers and the compiler.
     """
-    cache = store.default()
-    key = store.key([kind, identity(), arch, repr(tuple(options)), *device_headers.key_parts(source), source])
+    cache = store.open_default()
+    key = store.make_key(
+        [kind, identify_nvrtc(), arch, repr(tuple(options)), *device_headers.list_key_parts(source), source]
+    )
     if hit := cache.find(key):
         return hit[0].code
     with cache.scratch() as folder:
-        since = store.creation_time(folder)
+        since = store.find_creation_time(folder)
         code = make()
-    inputs = store.stamp(device_headers.files_read(source, options), since=since)
+    inputs = store.stamp_files(device_headers.find_device_files_read(source, options), since=since)
     return cache.publish_inputs(key, inputs, record=b"", code=code).code if inputs else code
 
 
-def cubin(
+def make_cubin(
     source: str, *, name: str, cell: str, arch: str, options: Mapping[str, Any], entries: Sequence[str]
 ) -> tuple[bytes, tuple[str, ...]]:
     """A unit of kernels as machine code, which the driver then loads, and the symbols of some of them.
@@ -241,7 +244,7 @@ def cubin(
     arch : str
         ``"sm_90"``; of a device that is newer than NVRTC it becomes PTX, which the driver translates.
     options : mapping
-        The cell's, as for `flags`.
+        The cell's, as for `list_nvrtc_flags`.
 
     Raises
     ------
@@ -250,8 +253,8 @@ def cubin(
     """
     nvrtc = find()
     if nvrtc is not None and arch.startswith("sm_"):
-        arch = architecture(nvrtc, divmod(int(arch.removeprefix("sm_")), 10))
-    words = ("-rdc=false", *flags(options))
+        arch = choose_architecture(nvrtc, divmod(int(arch.removeprefix("sm_")), 10))
+    words = ("-rdc=false", *list_nvrtc_flags(options))
     output: Output = "cubin" if arch.startswith("sm_") else "ptx"
 
     def make() -> bytes:
@@ -259,14 +262,14 @@ def cubin(
         return " ".join(compiled.symbols).encode() + b"\0" + compiled.code
 
     what = f"cubin 3 {' '.join(entries)}"
-    symbols, _, code = cached(what, source, arch=arch, options=words, make=make).partition(b"\0")
+    symbols, _, code = recall_or_make(what, source, arch=arch, options=words, make=make).partition(b"\0")
     return code, tuple(symbols.decode().split())
 
 
 # ------------------------------------------------------------------------------------- the types
 
 
-def types(
+def find_type_numbers(
     source: str,
     expressions: Sequence[str],
     *,
@@ -298,7 +301,7 @@ def types(
     # The sentinel: PTX says nothing of a table of zeros.
     values = ", ".join([*(f"(unsigned int)({e})" for e in expressions), "1u"])
     table = f'extern "C" __device__ const unsigned int __ufm_types[] = {{{values}}};'
-    placed = source if cell and cell != source else line_of(name) + source
+    placed = source if cell and cell != source else write_line_directive(name) + source
     unit = "\n".join([placed, '#line 1 "<ufunc_magic>"', device_headers.type_table(), before, table])
     words = ["-rdc=false", *options]
     ptx = compile(unit, name=name, cell=cell or source, arch=arch, options=words).text
