@@ -28,7 +28,7 @@ _NAMES = {
     # Functions of the driver of our loops, then those that cells use.
     "c": (
         r"__errno_location|__tls_get_addr|__libc_single_threaded|clock(_gettime)?|fflush|free|[mc]alloc|realloc|mem(cpy|move|set|cmp|chr)|"
-        r"v?[fsd]?n?printf|mmap|munmap|sig(action|altstack|procmask|longjmp|delset|fillset|emptyset)|syscall|write|"
+        r"v?[fsd]?n?printf|mmap|munmap|mprotect|dl_iterate_phdr|sig(action|altstack|procmask|longjmp|delset|fillset|emptyset)|syscall|write|"
         r"getpid|getenv|(__)?getauxval|sysconf|program_invocation_short_name|__sched_cpucount|sched_(getaffinity|yield)|"
         r"pthread_(create|detach|join|kill|self|sigmask|cond_(broadcast|signal|timedwait|wait)|mutex_(lock|unlock))|"
         r"__cxa_finalize|__stack_chk_fail|__(memcpy|memset|memmove|[fds]?n?printf)_chk|__assert_fail|_?longjmp|_setjmp|"

@@ -98,6 +98,7 @@ static void *(*get_own)(unsigned int);
 static int (*set_own)(unsigned int, const void *);
 static Containment containment;
 static __thread Inside inside;
+static Inside *of_main; /* the main thread's, once it has been in a call */
 
 RARE static int thread_number(void)
 {
@@ -313,6 +314,14 @@ RARE static void on_interrupt(int number, siginfo_t *info, void *context)
     call_handler(&below_interrupt, number, info, context);
     thread = 0;
     Inside *in = get_own(key);
+#ifdef __linux__
+    /* The main thread was deaf for a moment, as it is while it makes a thread, so that another one hears the signal. */
+    if (!is_main() && of_main && of_main->calls) {
+        of_main->stopping = 1;
+        of_main->tries = 0;
+        syscall(SYS_tgkill, getpid(), getpid(), STOP);
+    }
+#endif
     if (in && in->calls && is_main()) {
         const int again = in->stopping;
         in->stopping = 1;
@@ -416,6 +425,7 @@ RARE static Inside *enter_thread(void)
     if (in->ready) return in;
     in->ready = 1;
     in->watched = !is_main();
+    if (is_main()) of_main = in;
     set_own(key, in);
     if (sigaltstack(NULL, &now) || !(now.ss_flags & SS_DISABLE)) return in;
     stack_t ours = {.ss_size = STACK_SIZE};

@@ -550,6 +550,30 @@ __attribute__((visibility("hidden"))) int __ufm_contained(void (*code)(void *), 
 #endif
     return end;
 }
+/* Of a launch on several threads: whether the user wants out, which is heard from `change` 1 to `change` -1. */
+#ifdef CONTAINED
+__attribute__((visibility("hidden"))) int __ufm_asked_to_stop(int change)
+{
+    Inside *const in = inside_of(ask_own());
+    if (!in) return 0;
+    in->calls += change;
+    if (change > 0 && !in->watched) contained()->watch(in);
+    const int asked = in->stopping;
+    if (!in->calls) in->stopping = 0;
+    return asked;
+}
+/* What __ufm_evict() needs to know of the running thread, to have its contained call end. */
+__attribute__((visibility("hidden"))) void *__ufm_inside(void)
+{
+    return inside_of(ask_own());
+}
+__attribute__((visibility("hidden"))) void __ufm_evict(pthread_t thread, void *inside)
+{
+    if (!inside) return;
+    ((Inside *)inside)->stopping = 1;
+    pthread_kill(thread, STOP);
+}
+#endif
 /* What is told of a fault: Report of runtime/faults.py. */
 typedef struct {
     const char *name;

@@ -257,7 +257,7 @@ static __device__ int endless(volatile int *x) {
     volatile int here[64]; here[0] = x[0] + 1; return endless(here) + here[0];
 }
 __global__ void overflowing(int *x) { x[0] = endless(x); }
-__global__ void spin(volatile int *x) { x[1] = 1; while (!x[0]); }
+__global__ void spin(volatile int *x) { x[1] = 1; while (!x[0]) x[2]++; }
 """
 
 
@@ -426,7 +426,7 @@ def test_a_fault_ends_the_launch_and_not_the_process(cell: Any) -> None:
 
 
 def test_a_kernel_that_spins_for_ever_is_interrupted(cell: Any) -> None:
-    x = np.zeros(2, "i4")
+    x = np.zeros(3, "i4")
 
     def interrupt() -> None:
         while not x[1]:

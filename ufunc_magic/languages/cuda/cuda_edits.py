@@ -24,7 +24,12 @@ _STATEMENTS = frozenset("declaration type_definition alias_declaration using_dec
 _BODIES = frozenset(("declaration_list", "field_declaration_list", "compound_statement"))
 #: Bytes of static shared memory that every GPU has for a block.
 _MOST_SHARED = 49152
-_GRID = re.compile(r"\b(?:this_grid|grid_group)\b")
+#: Words of cells whose blocks may wait for each other, and of memory that a loop may wait for without an atomic.
+_WAITS = re.compile(r"\b(?:this_grid|grid_group|volatile|(?:cuda::)?atomic\w*)\b")
+_VOLATILE = re.compile(r"\b(?:volatile|__ld(?:cg|cv))\b")
+#: What a loop may do that only looks.
+_LOOKS = frozenset("__threadfence __threadfence_block __threadfence_system __nanosleep __ldcg __ldcv".split())
+_LOOPS = frozenset(("while_statement", "do_statement", "for_statement"))
 #: Lines outside of functions that are left out, with the functions that use the name that they declare.
 _LEFT_OUT = re.compile(
     r"\s*(?:#\s*include|using\b|typedef\b[^;{]*;|namespace\s+\w+\s*=|(?:static\s+)?(?:texture|surface)\s*<[^;]*;)"
@@ -210,16 +215,19 @@ def declare_shared_memory(source: str) -> tuple[str, Sequence[str]]:
     """The cell as the host compiles it, and its ``extern __shared__`` arrays; see ``templates/cuda_words.h``.
 
     After the declaration of each other array follows, on its line, that a block has room for those in sight and, where
-    blocks may wait for the grid, that each has its own.
+    blocks may wait for each other, that each has its own. Loops that may wait for ``volatile`` memory let others go on.
     """
-    if "__shared__" not in source:
+    has_volatile = bool(_VOLATILE.search(source))
+    if "__shared__" not in source and not has_volatile:
         return source, ()
     _, tree = cuda_text.parse_cell(source)
     edits: list[tuple[int, int, str]] = []
     dynamic: dict[str, None] = {}
     in_sight: dict[int, list[str]] = {}
-    has_grid = _GRID.search(tree.code.decode(errors="replace"))
+    waits = _WAITS.search(tree.code.decode(errors="replace"))
     for node in c.walk(tree.root):
+        if has_volatile and node.type in _LOOPS:
+            edits += _add_poll(node)
         words = {c.take_text(n): n for n in node.children} if node.type == "declaration" else {}
         if (shared := words.get("__shared__")) is None:
             continue
@@ -236,7 +244,7 @@ def declare_shared_memory(source: str) -> tuple[str, Sequence[str]]:
             sizes = " + ".join(f"sizeof({name})" for block in reversed(blocks) for name in in_sight.get(block, ()))
             message = f"a block has {_MOST_SHARED} bytes of __shared__ memory"
             more = f'static_assert({sizes} <= {_MOST_SHARED}, "{message}");'
-            if has_grid:
+            if waits:
                 more += "".join(f"__ufm_shared_object(&{name}, sizeof {name});" for name in names)
             edits.append((node.end_byte, node.end_byte, more))
     raw = cuda_text.read(source).raw
@@ -245,6 +253,23 @@ def declare_shared_memory(source: str) -> tuple[str, Sequence[str]]:
         pieces += [raw[end:start], word.encode()]
         end = stop
     return b"".join([*pieces, raw[end:]]).decode(), tuple(dynamic)
+
+
+def _add_poll(loop: c.Node) -> list[tuple[int, int, str]]:
+    """Edits by which each round of a loop that does not count lets other threads go on."""
+    body = loop.child_by_field_name("body")
+    counts = loop.child_by_field_name("update") is not None and body is not None and len(c.take_text(body)) > 1
+    nodes = list(c.walk(loop))
+    called = (n.child_by_field_name("function") for n in nodes if n.type == "call_expression")
+    calls = {c.take_text(name) for name in called if name is not None}
+    if body is None or counts or any("atomic" in name for name in calls):
+        return []
+    acts = any(n.type in ("assignment_expression", "update_expression", "declaration") for n in nodes)
+    pure = not acts and calls <= _LOOKS
+    return [
+        (body.start_byte, body.start_byte, f"{{__ufm_poll({str(pure).lower()});"),
+        (body.end_byte, body.end_byte, "}"),
+    ]
 
 
 def _list_blocks_around(node: c.Node) -> Iterator[int]:

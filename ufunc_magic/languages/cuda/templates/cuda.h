@@ -32,8 +32,8 @@
 #include "cuda_convert.h"
 #include "cuda_bits.h"
 #include "cuda_packed.h"
-#include "cuda_memory.h"
 #include "cuda_threads.h"
+#include "cuda_memory.h"
 #ifdef __UFM_CUDA_WARPS__
 #include "cuda_warps.h"
 #endif
@@ -42,8 +42,26 @@
 #endif
 #ifdef __UFM_CUDA_KERNELS__
 static void __ufm_pause() { __UFM_LOOKING(false); }
+
+/* What blocks print comes in their order.  A macro, which <cstdio> would take back. */
+#include <cstdio>
+#include <stdarg.h>
+static __attribute__((__unused__, __format__(__printf__, 1, 2))) int __ufm_printf(const char *format, ...)
+{
+    va_list values;
+    __ufm_before(0);
+    __UFM_LOOKING(false);
+    va_start(values, format);
+    const int count = vprintf(format, values);
+    va_end(values);
+    __UFM_LOOKING(__ufm_wait != 0);
+    return count;
+}
+namespace std { using ::__ufm_printf; }
+#define printf(...) __ufm_printf(__VA_ARGS__)
 #else
 static void __ufm_pause() {}
+static void __ufm_take_turn(const void *) {}
 #endif
 #ifdef __UFM_CUDA_GROUPS__
 #include "cuda/cooperative_groups.h"

@@ -6,7 +6,6 @@
 #ifndef __UFM_CUDA_CHECKED_H
 #define __UFM_CUDA_CHECKED_H
 #pragma GCC system_header
-#include <link.h>
 
 extern "C" {
 extern const char __ehdr_start[] __attribute__((__visibility__("hidden")));
@@ -20,34 +19,6 @@ __UFM_SHOWN struct __ufm_stray __ufm_stray = {};
 /* Where the arrays of the next launch begin and end. */
 __UFM_SHOWN size_t __ufm_arrays[64][2] = {};
 __UFM_SHOWN size_t __ufm_array_count = 0;
-}
-
-static bool __ufm_within(size_t address, size_t size, const void *low, size_t length)
-{
-    return address >= (size_t)low && address + size <= (size_t)low + length;
-}
-
-/* Where this thread has this object's thread-local variables. */
-static thread_local struct {
-    const void *low;
-    size_t length;
-} __ufm_own;
-
-static int __ufm_find_in(struct dl_phdr_info *object, size_t, void *)
-{
-    if (!__ufm_within((size_t)object->dlpi_phdr, 1, __ehdr_start, (size_t)(_end - __ehdr_start)))
-        return 0;
-    for (unsigned k = 0; k < object->dlpi_phnum; k++)
-        if (object->dlpi_phdr[k].p_type == PT_TLS)
-            __ufm_own = {object->dlpi_tls_data, (size_t)object->dlpi_phdr[k].p_memsz};
-    return 1;
-}
-
-/* Before a launch: the loader's lock must not be taken where Stop may end the thread's work. */
-static void __ufm_find_own()
-{
-    if (!__ufm_own.low)
-        dl_iterate_phdr(__ufm_find_in, 0);
 }
 
 __UFM_UNCHECKED static void __ufm_look(const void *at, size_t size, bool written, const void *place)
@@ -64,7 +35,7 @@ __UFM_UNCHECKED static void __ufm_look(const void *at, size_t size, bool written
     const char *what = "its arrays";
 #ifdef __UFM_DYNAMIC_SHARED
     if (__ufm_within(address, size, __ufm_dynamic_shared, sizeof __ufm_dynamic_shared)) {
-        fine = __ufm_within(address, size, __ufm_dynamic_shared, block->shared);
+        fine = __ufm_within(address, size, __ufm_dynamic_shared, block->grid->shared);
         what = "the shared memory that the launch asked for";
     }
 #endif

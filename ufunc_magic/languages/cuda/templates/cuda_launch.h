@@ -1,20 +1,23 @@
-/* Launches of kernels: blocks one after the other, the threads of a block in turns.
+/* Launches of kernels: blocks in their order, on several threads of the system; the threads of a block in turns.
  *
  * A thread runs until it ends or waits.  Threads that end without having waited share one stack, one call after the
  * other, so that a kernel without barriers is a plain loop; each that waits keeps its stack, and the next ones go on
  * another.  When all have waited or ended, those go on for whom all have come that they wait for: lanes first, then
- * the block.  A block that waits for the grid stays as it is, with a copy of its shared memory, and the next begins.
+ * the block.  A block that waits for other blocks keeps its thread of the system, whose thread-local variables the
+ * `__shared__` objects are, and another one takes the next block.
+ * Results do not depend on how many there are: a block meets its first atomic on memory that others see, prints or waits
+ * for other blocks only after every block before it has ended or waits.
  * Where nobody can go on, a GPU would hang or do as it likes: then the launch fails, and says who waits where.
  */
 #ifndef __UFM_CUDA_LAUNCH_H
 #define __UFM_CUDA_LAUNCH_H
 #pragma GCC system_header
 
-#include <sched.h>
-#if defined __UFM_CUDA_PTHREADS__ || !(defined __GLIBC__ || (defined __ELF__ && (defined __x86_64__ || defined __aarch64__)))
 #include <pthread.h>
-#else
-#define __UFM_FIBERS 1
+#include <sched.h>
+#include <signal.h>
+#ifdef __UFM_FIBERS
+#include <link.h>
 #include <sys/mman.h>
 #if defined __ELF__ && (defined __x86_64__ || defined __aarch64__) && !defined __UFM_CUDA_UCONTEXT__
 #define __UFM_SWITCH 1
@@ -43,6 +46,7 @@ struct __ufm_fiber {
     const __ufm_call *call; /* what it waits for, or NULL */
     unsigned number;        /* of its thread in the block */
     uint3 thread;
+    __ufm_pace pace;
 #ifdef __UFM_FIBERS
     __ufm_context context;
     void *stack;
@@ -53,37 +57,67 @@ struct __ufm_fiber {
 #endif
 };
 
+struct __ufm_grid;
+/* A thread of the system, and the block that it is at. */
 struct __ufm_block {
-    void (*call)(const void *kernel, void **arguments);
-    const void *kernel;
-    void **arguments;
-    unsigned next, count; /* threads that have not started yet: next ... count */
-    bool failed, over;
-    char *text; /* why; of the thread that launches */
-    size_t shared;
+    __ufm_grid *grid;
+    unsigned long long number; /* of the block, __UFM_NONE: it is at none, or at one that waits for others */
+    unsigned next, count;      /* threads that have not started yet: next ... count */
+    bool failed, over, progressed;
+    char text[400]; /* why */
     __ufm_fiber *fibers, *running;
     unsigned made;
     uint3 index;
-    dim3 threads, blocks;
+    dim3 threads;
     /* By warp, a bit for each lane: those that have not ended; those that wait for others of the warp, and where. */
     unsigned live[32], waiting[32], at_warp;
     /* How many wait for more than a warp, and the last one's place; whether another waits elsewhere. */
     unsigned at_barrier, line;
     __ufm_scope scope;
     bool mixed;
+    unsigned spinning; /* how many look at memory again and again */
     __ufm_fiber *at[1024];
+    /* Who goes on when the running one waits. */
+    __ufm_fiber *list[1024];
+    unsigned listed, entered;
     __ufm_lanes lanes;
-    __ufm_block *next_block; /* that waits for the grid */
-    char *kept;              /* its shared memory meanwhile, of so many objects */
-    unsigned objects;
-    bool waits;
+    pthread_t thread;
+    __ufm_block *next_block;
+    unsigned long long held; /* the number of the block that waits for others, else __UFM_NONE */
+    void *inside;            /* see __ufm_inside() */
+    bool gone;               /* has left its grid */
+    long long since, waited; /* when it joined; how long it has waited for its turn */
 #ifdef __UFM_FIBERS
     __ufm_context caller;
 #else
+    char *kept; /* its shared memory, while it waits for other blocks, of so many objects */
+    unsigned objects;
     pthread_mutex_t lock;
     pthread_cond_t back;
     bool mine;
 #endif
+};
+enum { __UFM_TEXT_SIZE = sizeof(((__ufm_block *)0)->text) };
+static const unsigned long long __UFM_NONE = ~0ull;
+
+/* A launch. */
+struct __ufm_grid {
+    void (*call)(const void *kernel, void **arguments);
+    const void *kernel;
+    void **arguments;
+    dim3 threads, blocks;
+    unsigned count;
+    size_t shared;
+    pthread_mutex_t lock;
+    pthread_cond_t change;
+    __ufm_block *crew; /* the last one is the caller */
+    unsigned long long next, total, ended;
+    unsigned long long failed; /* the first block that has, else __UFM_NONE */
+    char text[__UFM_TEXT_SIZE];
+    unsigned running, present, most; /* how many are at a block; have not gone; may be at one */
+    unsigned waiting;                /* blocks that wait for others */
+    unsigned long long looks;        /* in vain, since somebody has done something */
+    bool passes, stop;
 };
 
 static thread_local __ufm_block *__ufm_running_block;
@@ -94,15 +128,50 @@ static thread_local bool __ufm_looking;
 #else
 #define __UFM_LOOKING(on) ((void)0)
 #endif
-enum { __UFM_LAUNCH_TEXT = 400 };
-static thread_local char __ufm_launch_text[__UFM_LAUNCH_TEXT];
+static thread_local char __ufm_launch_text[__UFM_TEXT_SIZE];
+
+static bool __ufm_within(size_t address, size_t size, const void *low, size_t length)
+{
+    return address >= (size_t)low && address + size <= (size_t)low + length;
+}
+
+/* Where this thread has this object's thread-local variables, a block's shared memory among them. */
+static thread_local struct {
+    const void *low;
+    size_t length;
+} __ufm_own;
+#ifdef __UFM_FIBERS
+static int __ufm_find_in(struct dl_phdr_info *object, size_t, void *)
+{
+    bool ours = false;
+    for (unsigned k = 0; k < object->dlpi_phnum; k++) {
+        const ElfW(Phdr) &part = object->dlpi_phdr[k];
+        ours |= part.p_type == PT_LOAD &&
+                __ufm_within((size_t)__ufm_find_in, 1, (const void *)(object->dlpi_addr + part.p_vaddr), part.p_memsz);
+    }
+    for (unsigned k = 0; ours && k < object->dlpi_phnum; k++)
+        if (object->dlpi_phdr[k].p_type == PT_TLS)
+            __ufm_own = {object->dlpi_tls_data, (size_t)object->dlpi_phdr[k].p_memsz};
+    return ours;
+}
+
+/* Before a launch: the loader's lock must not be taken where Stop may end the thread's work. */
+static void __ufm_find_own()
+{
+    if (!__ufm_own.low)
+        dl_iterate_phdr(__ufm_find_in, 0);
+}
+#else
+static void __ufm_find_own() {}
+#endif
+static bool __ufm_is_shared(const void *at) { return at && __ufm_within((size_t)at, 1, __ufm_own.low, __ufm_own.length); }
 
 /* The first failure is the one that is told. */
 static void __ufm_block_failed(__ufm_block *block, const char *text)
 {
     uint3 t = threadIdx, b = block->index;
     if (!block->failed)
-        snprintf(block->text, __UFM_LAUNCH_TEXT, "Thread (%u, %u, %u) of block (%u, %u, %u): %s", t.x, t.y, t.z, b.x,
+        snprintf(block->text, sizeof block->text, "Thread (%u, %u, %u) of block (%u, %u, %u): %s", t.x, t.y, t.z, b.x,
                  b.y, b.z, text);
     block->failed = true;
 }
@@ -112,9 +181,13 @@ static void __ufm_run_thread(__ufm_block *block, unsigned thread)
     threadIdx = {thread % block->threads.x, thread / block->threads.x % block->threads.y,
                  thread / block->threads.x / block->threads.y};
     block->running->number = thread;
+    __ufm_now = {0, 0, __ufm_now.early};
+    void (*const call)(const void *, void **) = block->grid->call;
+    const void *kernel = block->grid->kernel;
+    void **arguments = block->grid->arguments;
     __UFM_LOOKING(true);
     try {
-        block->call(block->kernel, block->arguments);
+        call(kernel, arguments);
         __UFM_LOOKING(false);
     } catch (const __ufm_quit &) {
     } catch (const std::exception &e) {
@@ -123,10 +196,40 @@ static void __ufm_run_thread(__ufm_block *block, unsigned thread)
         __ufm_block_failed(block, "it threw something that is not a std::exception.");
     }
     block->live[thread / 32] &= ~(1u << thread % 32);
+    block->progressed = true;
 }
 
-/* Leaves the fiber for its block's caller; comes back when the caller picks it. */
+/* Leaves the fiber for its block's caller; comes back when it is picked. */
 static void __ufm_leave(__ufm_fiber *fiber);
+/* The same, for another fiber: half as many switches. */
+static void __ufm_hand_over(__ufm_fiber *fiber, __ufm_fiber *to);
+static bool __ufm_make_fiber(__ufm_fiber *fiber, __ufm_block *block);
+
+/* Who goes on when `fiber` cannot: the one for the next thread, or the next of the list.  NULL: the caller decides. */
+static __ufm_fiber *__ufm_next_fiber(__ufm_block *block, const __ufm_fiber *fiber)
+{
+    if (block->failed)
+        return 0;
+    if (block->next < block->count) {
+        const unsigned k = (unsigned)(fiber - block->fibers) + 1;
+        if (k < block->made)
+            return &block->fibers[k];
+        if (!__ufm_make_fiber(&block->fibers[k], block)) {
+            __ufm_block_failed(block, "there is no memory for the stacks of more threads. Launch smaller blocks.");
+            return 0;
+        }
+        block->made++;
+        return &block->fibers[k];
+    }
+    return block->entered < block->listed ? block->list[block->entered++] : 0;
+}
+static void __ufm_go_elsewhere(__ufm_block *block, __ufm_fiber *fiber)
+{
+    if (__ufm_fiber *next = __ufm_next_fiber(block, fiber))
+        __ufm_hand_over(fiber, next);
+    else
+        __ufm_leave(fiber);
+}
 
 [[noreturn]] __attribute__((__cold__, noinline)) static void __ufm_unnamed(const __ufm_call &call, unsigned lane)
 {
@@ -142,7 +245,12 @@ static const __ufm_lanes *__ufm_wait_here(const __ufm_call &call)
     __ufm_fiber *fiber = block->running;
     uint3 *thread = &threadIdx;
     __UFM_LOOKING(false);
-    if (call.scope >= __UFM_BLOCK) {
+    if (call.scope == __UFM_LOOK) {
+        block->spinning++;
+        /* Looks in vain count as long as nobody does anything: it is this block's turn, so that nobody else counts. */
+        const bool vain = __ufm_now.idle > __UFM_PATIENCE && !block->progressed;
+        block->grid->looks = vain ? block->grid->looks + 1 : 0, block->progressed = false;
+    } else if (call.scope >= __UFM_BLOCK) {
         block->mixed |= block->at_barrier && (block->line != call.line || block->scope != call.scope);
         block->at_barrier++, block->line = call.line, block->scope = call.scope;
     } else {
@@ -153,8 +261,10 @@ static const __ufm_lanes *__ufm_wait_here(const __ufm_call &call)
     }
     fiber->call = &call;
     fiber->thread = *thread;
-    __ufm_leave(fiber);
+    fiber->pace = __ufm_now;
+    __ufm_go_elsewhere(block, fiber);
     *thread = fiber->thread;
+    __ufm_now.tired = fiber->pace.tired, __ufm_now.idle = fiber->pace.idle;
     fiber->call = 0;
     if (__builtin_expect(block->failed, false))
         throw __ufm_quit();
@@ -169,7 +279,7 @@ static void __ufm_work(__ufm_fiber *fiber)
     for (;;) {
         while (block->next < block->count && !block->failed)
             __ufm_run_thread(block, block->next++);
-        __ufm_leave(fiber);
+        __ufm_go_elsewhere(block, fiber);
         if (block->over)
             return;
     }
@@ -217,7 +327,9 @@ static inline void __ufm_swap(__ufm_context *from, __ufm_context *to) { __ufm_sw
 /* The registers that the first switch to a fiber takes from its stack: it goes on in __ufm_work. */
 static void __ufm_prepare(__ufm_fiber *fiber)
 {
-    void **saved = (void **)((char *)fiber->stack + __UFM_GUARD + __UFM_STACK) - __UFM_SAVED;
+    /* Tops of stacks at one place of their pages would share a few lines of the processor's caches. */
+    const size_t shift = (size_t)(fiber - fiber->block->fibers) * 320 % 16384;
+    void **saved = (void **)((char *)fiber->stack + __UFM_GUARD + __UFM_STACK - shift) - __UFM_SAVED;
     saved[__UFM_ARGUMENT] = fiber, saved[__UFM_CALLEE] = (void *)__ufm_work, saved[__UFM_RETURN] = (void *)__ufm_first;
     fiber->context = saved;
 }
@@ -242,6 +354,11 @@ static void __ufm_prepare(__ufm_fiber *fiber)
 
 #ifdef __UFM_FIBERS
 static void __ufm_leave(__ufm_fiber *fiber) { __ufm_swap(&fiber->context, &fiber->block->caller); }
+static void __ufm_hand_over(__ufm_fiber *fiber, __ufm_fiber *to)
+{
+    fiber->block->running = to;
+    __ufm_swap(&fiber->context, &to->context);
+}
 
 static void __ufm_enter(__ufm_fiber *fiber)
 {
@@ -278,6 +395,16 @@ static void __ufm_leave(__ufm_fiber *fiber)
     blockIdx = block->index;
 }
 
+static void __ufm_hand_over(__ufm_fiber *fiber, __ufm_fiber *to)
+{
+    __ufm_block *block = fiber->block;
+    fiber->mine = false, to->mine = true, block->running = to;
+    pthread_cond_signal(&to->turn);
+    while (!fiber->mine)
+        pthread_cond_wait(&fiber->turn, &block->lock);
+    blockIdx = block->index;
+}
+
 static void __ufm_enter(__ufm_fiber *fiber)
 {
     __ufm_block *block = fiber->block;
@@ -295,7 +422,7 @@ static void *__ufm_start(void *argument)
     while (!fiber->mine)
         pthread_cond_wait(&fiber->turn, &block->lock);
     __ufm_running_block = block, __ufm_wait = __ufm_wait_here;
-    blockIdx = block->index, blockDim = block->threads, gridDim = block->blocks;
+    blockIdx = block->index, blockDim = block->threads, gridDim = block->grid->blocks;
     __ufm_work(fiber);
     block->mine = true;
     pthread_cond_signal(&block->back);
@@ -351,17 +478,28 @@ static unsigned __ufm_company(__ufm_block *block, unsigned warp, unsigned lane)
     return group;
 }
 
+static void __ufm_enter_listed(__ufm_block *block)
+{
+    while (block->entered < block->listed && !block->failed)
+        __ufm_enter(block->list[block->entered++]);
+    block->entered = block->listed = 0;
+}
+
 static void __ufm_release(__ufm_block *block, unsigned warp, unsigned group)
 {
     block->lanes.mask = group;
     block->waiting[warp] &= ~group;
     for (unsigned rest = group; rest; rest &= rest - 1, block->at_warp--) {
         unsigned lane = (unsigned)__builtin_ctz(rest);
-        const __ufm_call *call = block->at[32 * warp + lane]->call;
-        memcpy(block->lanes.value[lane], call->value, call->size);
+        __ufm_fiber *const fiber = block->at[32 * warp + lane];
+        const __ufm_call *call = fiber->call;
+        if (call->size == 4)
+            memcpy(block->lanes.value[lane], call->value, 4);
+        else
+            memcpy(block->lanes.value[lane], call->value, call->size);
+        block->list[block->listed++] = fiber;
     }
-    for (unsigned rest = group; rest; rest &= rest - 1)
-        __ufm_enter(block->at[32 * warp + __builtin_ctz(rest)]);
+    __ufm_enter_listed(block);
 }
 
 /* Lanes for whom all have come go on, until there are none; then those go on together that came to one line. */
@@ -414,46 +552,51 @@ static void __ufm_stuck(__ufm_block *block)
 /* Everybody waits: all go on, if it is for this.  False: they stay. */
 static bool __ufm_pass(__ufm_block *block, __ufm_scope scope)
 {
+    if (!block->failed && block->spinning)
+        return false;
     if (!block->failed && (block->at_warp || block->mixed))
         __ufm_stuck(block);
     if (block->failed)
-        memset(block->waiting, 0, sizeof block->waiting), block->at_warp = 0;
+        memset(block->waiting, 0, sizeof block->waiting), block->at_warp = block->spinning = 0;
     else if (!block->at_barrier || block->scope != scope)
         return false;
-    block->at_barrier = 0, block->mixed = false;
-    bool any = false;
+    block->at_barrier = 0, block->mixed = false, block->progressed = true;
+    if (block->failed) {
+        bool any = false;
+        for (unsigned k = 0; k < block->made; k++)
+            if (block->fibers[k].call)
+                __ufm_enter(&block->fibers[k]), any = true;
+        return any;
+    }
     for (unsigned k = 0; k < block->made; k++)
         if (block->fibers[k].call)
-            __ufm_enter(&block->fibers[k]), any = true;
-    return any;
+            block->list[block->listed++] = &block->fibers[k];
+    __ufm_enter_listed(block);
+    return true;
 }
 
-/* True: its threads wait for the grid. */
+/* Those who look at memory again and again look once more. */
+static void __ufm_look_again(__ufm_block *block)
+{
+    block->spinning = 0;
+    for (unsigned k = 0; k < block->made; k++)
+        if (block->fibers[k].call && block->fibers[k].call->scope == __UFM_LOOK)
+            block->list[block->listed++] = &block->fibers[k];
+    __ufm_enter_listed(block);
+}
+
+/* True: its threads wait for other blocks. */
 static bool __ufm_go_on(__ufm_block *block)
 {
-    do
-        for (unsigned warp = 0; block->at_warp && warp < (block->count + 31) / 32 && !block->failed; warp++)
-            __ufm_run_warp(block, warp);
-    while (__ufm_pass(block, __UFM_BLOCK));
-    return block->at_barrier;
-}
-
-static bool __ufm_run_block(__ufm_block *block)
-{
-    block->next = 0;
-    for (unsigned k = 0; k < block->count; k += 32)
-        block->live[k / 32] = block->count - k < 32 ? (1u << block->count % 32) - 1 : ~0u;
-    for (unsigned k = 0; block->next < block->count && !block->failed; k++) {
-        if (k == block->made) {
-            if (!__ufm_make_fiber(&block->fibers[k], block)) {
-                __ufm_block_failed(block, "there is no memory for the stacks of more threads. Launch smaller blocks.");
-                break;
-            }
-            block->made++;
-        }
-        __ufm_enter(&block->fibers[k]);
+    for (unsigned looks = 0;; looks++) {
+        do
+            for (unsigned warp = 0; block->at_warp && warp < (block->count + 31) / 32 && !block->failed; warp++)
+                __ufm_run_warp(block, warp);
+        while (__ufm_pass(block, __UFM_BLOCK) && (looks = 0, true));
+        if (!block->spinning || looks >= __UFM_PATIENCE)
+            return block->spinning || block->at_barrier;
+        __ufm_look_again(block);
     }
-    return __ufm_go_on(block);
 }
 
 /* The limits of every GPU since 2012; a grid's first side may have 2^31 - 1. */
@@ -469,13 +612,13 @@ static bool __ufm_launchable(const unsigned grid[3], const unsigned block[3], si
     else if (grid[0] > 0x7fffffffu || grid[1] > 65535 || grid[2] > 65535)
         fault = "is too large: a grid has at most 2147483647 x 65535 x 65535 blocks";
     if (fault)
-        snprintf(__ufm_launch_text, __UFM_LAUNCH_TEXT, "A grid of (%u, %u, %u) blocks of (%u, %u, %u) threads %s.",
+        snprintf(__ufm_launch_text, __UFM_TEXT_SIZE, "A grid of (%u, %u, %u) blocks of (%u, %u, %u) threads %s.",
                  grid[0], grid[1], grid[2], block[0], block[1], block[2], fault);
     else if (threads > bounds)
-        snprintf(__ufm_launch_text, __UFM_LAUNCH_TEXT,
+        snprintf(__ufm_launch_text, __UFM_TEXT_SIZE,
                  "A block of %llu threads is too large: the kernel's __launch_bounds__ say %u.", threads, bounds);
     else if (shared > 49152)
-        snprintf(__ufm_launch_text, __UFM_LAUNCH_TEXT,
+        snprintf(__ufm_launch_text, __UFM_TEXT_SIZE,
                  "%zu bytes of dynamic shared memory are too many: a block has at most 49152.", shared);
     return !__ufm_launch_text[0];
 }
@@ -484,7 +627,69 @@ static bool __ufm_launchable(const unsigned grid[3], const unsigned block[3], si
 #include "cuda_checked.h"
 #endif
 
-/* The __shared__ objects that threads have come to, where blocks may wait for the grid. */
+#ifdef __ELF__
+extern "C" {
+int __ufm_contained(void (*)(void *), void *, char *, size_t, const char *(*)(void)) __attribute__((__weak__));
+/* See driver.c: whether the user wants out; what __ufm_evict() needs; has another thread's contained call end. */
+int __ufm_asked_to_stop(int) __attribute__((__weak__));
+void *__ufm_inside(void) __attribute__((__weak__));
+void __ufm_evict(pthread_t, void *) __attribute__((__weak__));
+}
+/* Where the stack of the running thread begins, behind its guard page. */
+static const char *__ufm_stack_bottom(void)
+{
+#ifdef __UFM_FIBERS
+    if (__ufm_running_block && __ufm_running_block->running)
+        return (const char *)__ufm_running_block->running->stack + __UFM_GUARD;
+#endif
+    return 0;
+}
+#define __UFM_CONTAINED (__ufm_contained && __ufm_asked_to_stop && __ufm_inside && __ufm_evict)
+#else
+#define __UFM_CONTAINED 0
+static int __ufm_asked_to_stop(int) { return 0; }
+static void *__ufm_inside(void) { return 0; }
+static void __ufm_evict(pthread_t, void *) {}
+static int __ufm_contained(void (*)(void *), void *, char *, size_t, const char *(*)(void)) { return 0; }
+static const char *__ufm_stack_bottom(void) { return 0; }
+#endif
+
+static long long __ufm_time()
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000ll + now.tv_nsec;
+}
+
+/* Whether every block before this one has ended, or waits for others. */
+static bool __ufm_is_its_turn(const __ufm_block *block)
+{
+    for (const __ufm_block *one = __atomic_load_n(&block->grid->crew, __ATOMIC_ACQUIRE); one; one = one->next_block)
+        if (__atomic_load_n(&one->number, __ATOMIC_ACQUIRE) < block->number)
+            return false;
+    return true;
+}
+/* Without a lock: Stop may end the thread's work in here. */
+static void __ufm_wait_for_turn(__ufm_block *block)
+{
+    if (__ufm_is_its_turn(block))
+        return;
+    const long long begun = __ufm_time();
+    for (unsigned k = 0; !__ufm_is_its_turn(block) && !__atomic_load_n(&block->grid->stop, __ATOMIC_RELAXED); k++) {
+        const struct timespec some = {0, 20000};
+        if (k < 1000)
+            sched_yield();
+        else
+            nanosleep(&some, 0);
+    }
+    block->waited += __ufm_time() - begun;
+}
+#ifdef __UFM_FIBERS
+#define __ufm_shared_object(at, size) ((void)0)
+static void __ufm_keep_shared(__ufm_block *) {}
+static void __ufm_restore_shared(__ufm_block *) {}
+#else
+/* The __shared__ objects that threads have come to, where blocks may wait for others. */
 static struct __ufm_shared_objects {
     struct {
         void *at;
@@ -500,11 +705,11 @@ static inline void __ufm_shared_object(void *at, size_t size)
         if (all->object[k].at == at)
             return;
     if (all->count == sizeof all->object / sizeof *all->object)
-        __ufm_fault("a cell with grid.sync() has at most 64 __shared__ objects here.", "", 0);
+        __ufm_fault("a cell whose blocks may wait for each other has at most 64 __shared__ objects here.", "", 0);
     all->object[all->count].at = at, all->object[all->count++].size = size;
 }
 
-static bool __ufm_keep_shared(__ufm_block *block)
+static void __ufm_keep_shared(__ufm_block *block)
 {
     const struct __ufm_shared_objects *all = &__ufm_shared_objects;
     size_t size = 1;
@@ -513,156 +718,391 @@ static bool __ufm_keep_shared(__ufm_block *block)
     free(block->kept);
     block->kept = (char *)malloc(size), block->objects = block->kept ? all->count : 0;
     char *at = block->kept;
+    if (!at)
+        __ufm_block_failed(block, "there is no memory for the shared memory of blocks that wait.");
     for (unsigned k = 0; k < block->objects; at += all->object[k++].size)
         memcpy(at, all->object[k].at, all->object[k].size);
-    return at;
 }
 
 static void __ufm_restore_shared(__ufm_block *block)
 {
+    __ufm_wait_for_turn(block);
     const struct __ufm_shared_objects *all = &__ufm_shared_objects;
     const char *at = block->kept;
     for (unsigned k = 0; k < block->objects; at += all->object[k++].size)
         memcpy(all->object[k].at, at, all->object[k].size);
 }
+#endif
 
-static __ufm_block *__ufm_another_block(const __ufm_block *like)
+static void __ufm_take_turn(const void *at)
 {
-    __ufm_block *block = (__ufm_block *)calloc(1, sizeof *block);
-    __ufm_fiber *fibers = (__ufm_fiber *)calloc(like->count, sizeof *fibers);
-    if (!block || !fibers) {
-        free(block), free(fibers);
-        return 0;
-    }
-    block->call = like->call, block->kernel = like->kernel, block->arguments = like->arguments;
-    block->count = like->count, block->text = like->text, block->threads = like->threads, block->blocks = like->blocks;
-    block->fibers = fibers, block->shared = like->shared;
-    __ufm_begin(block);
-    return block;
+    if (!__ufm_wait || __ufm_is_shared(at))
+        return;
+    __UFM_LOOKING(false);
+    __ufm_wait_for_turn(__ufm_running_block);
+    __ufm_now.early = false;
+    __UFM_LOOKING(true);
+}
+
+static void __ufm_begin_block(void *start)
+{
+    __ufm_block *block = (__ufm_block *)start;
+    block->next = 0;
+    for (unsigned k = 0; k < block->count; k += 32)
+        block->live[k / 32] = block->count - k < 32 ? (1u << block->count % 32) - 1 : ~0u;
+    if (block->made || (__ufm_make_fiber(&block->fibers[0], block) && ++block->made))
+        __ufm_enter(&block->fibers[0]);
+    else
+        __ufm_block_failed(block, "there is no memory for the stacks of threads.");
+    block->held = __ufm_go_on(block) ? block->number : __UFM_NONE;
+}
+
+static void __ufm_continue_block(void *start)
+{
+    __ufm_block *block = (__ufm_block *)start;
+    __ufm_restore_shared(block);
+    if (block->failed || block->grid->passes)
+        __ufm_pass(block, __UFM_GRID);
+    else if (block->spinning)
+        __ufm_look_again(block);
+    block->held = __ufm_go_on(block) ? block->number : __UFM_NONE;
 }
 
 /* More blocks with threads that wait are refused before the system's maps of memory are full. */
 enum { __UFM_MOST_WAITING = 16384 };
+/* Looks in vain, of all threads, after which nobody is thought to end them. */
+static const unsigned long long __UFM_MOST_LOOKS = 1ull << 23;
 
-/* Blocks one after the other; those that wait for the grid go on when all have come. */
-static void __ufm_run_grid(void *start)
+/* Says who waits for what nobody does. */
+static void __ufm_in_vain(__ufm_block *block)
 {
-    __ufm_block *const first = (__ufm_block *)start, *block = first;
-    const dim3 blocks = block->blocks;
-    unsigned waiting = 0, ended = 0;
-    bool failed = false;
-    for (unsigned z = 0; z < blocks.z && !failed; z++)
-        for (unsigned y = 0; y < blocks.y && !failed; y++)
-            for (unsigned x = 0; x < blocks.x && !failed; x++) {
-                blockIdx = block->index = {x, y, z};
-                block->waits = __ufm_run_block(block);
-                if (block->waits) {
-                    waiting++;
-                    __ufm_block *next = 0;
-                    if (waiting * block->count > __UFM_MOST_WAITING)
-                        __ufm_block_failed(block, "at most 16384 threads can wait for the grid here.");
-                    else if (!__ufm_keep_shared(block) || !(next = __ufm_another_block(block)))
-                        __ufm_block_failed(block, "there is no memory for more blocks that wait for the grid.");
-                    failed = block->failed;
-                    block->next_block = next;
-                    __ufm_running_block = block = next ? next : block;
-                } else
-                    ended++, failed = block->failed;
-            }
-    while (waiting) {
-        bool alone = ended && !failed;
-        waiting = 0;
-        for (block = first; block; block = block->next_block) {
-            if (!block->waits)
-                continue;
-            __ufm_running_block = block, blockIdx = block->index, threadIdx = {0, 0, 0};
-            if (alone)
-                __ufm_block_failed(block, "grid.sync() waits for another block, which has ended without it.");
-            alone = false;
-            failed = block->failed |= failed;
-            __ufm_restore_shared(block);
-            __ufm_pass(block, __UFM_GRID);
-            block->waits = __ufm_go_on(block);
-            if (block->waits && !__ufm_keep_shared(block))
-                __ufm_block_failed(block, "there is no memory for the shared memory of blocks that wait.");
-            waiting += block->waits, ended += !block->waits;
-            failed |= block->failed;
+    const __ufm_fiber *first = 0, *other = 0;
+    for (unsigned k = 0; k < block->made && !first; k++)
+        if (block->fibers[k].call && block->fibers[k].call->scope == __UFM_LOOK)
+            first = &block->fibers[k];
+    /* Another one, that waits elsewhere if there is such. */
+    for (const __ufm_block *one = block->grid->crew; one; one = one->next_block)
+        for (unsigned k = 0; one->held != __UFM_NONE && k < one->made; k++) {
+            const __ufm_fiber *fiber = &one->fibers[k];
+            if (fiber->call && fiber != first && (!other || other->call->line == first->call->line))
+                other = fiber;
         }
+    char text[300], more[160] = "no other thread is left that could";
+    if (other) {
+        const uint3 t = other->thread, b = other->block->index;
+        snprintf(more, sizeof more, "thread (%u, %u, %u) of block (%u, %u, %u) waits at %s on line %u", t.x, t.y, t.z, b.x, b.y,
+                 b.z, other->call->name, other->call->line);
+    }
+    snprintf(text, sizeof text, "%s:%u: %s reads the same again and again, and nobody changes it: %s.", first->call->file,
+             first->call->line, first->call->name, more);
+    threadIdx = first->thread;
+    __ufm_block_failed(block, text);
+}
+
+/* With the lock: all blocks that are left wait for others, and look again. */
+static void __ufm_begin_round(__ufm_grid *grid)
+{
+    __ufm_block *first = 0;
+    bool look = false;
+    for (__ufm_block *one = grid->crew; one; one = one->next_block)
+        if (one->held != __UFM_NONE) {
+            first = !first || one->held < first->held || (one->spinning && !first->spinning) ? one : first;
+            look |= one->spinning != 0;
+        }
+    if (!first)
+        return;
+    const uint3 thread = threadIdx;
+    threadIdx = {0, 0, 0};
+    grid->passes = !look && !grid->ended;
+    if (grid->failed == __UFM_NONE && !look && grid->ended)
+        __ufm_block_failed(first, "grid.sync() waits for another block, which has ended without it.");
+    else if (grid->failed == __UFM_NONE && look && grid->looks > __UFM_MOST_LOOKS)
+        __ufm_in_vain(first);
+    threadIdx = thread;
+    if (first->failed)
+        grid->failed = first->held, memcpy(grid->text, first->text, sizeof grid->text);
+    for (__ufm_block *one = grid->crew; one; one = one->next_block)
+        if (one->held != __UFM_NONE) {
+            one->failed |= grid->failed != __UFM_NONE;
+            __atomic_store_n(&one->number, one->held, __ATOMIC_RELEASE);
+            one->held = __UFM_NONE;
+            grid->running++;
+        }
+    grid->waiting = 0;
+    pthread_cond_broadcast(&grid->change);
+}
+
+static void __ufm_hire(__ufm_grid *grid);
+
+/* With the lock: nobody is at a block of this one's any more. */
+static void __ufm_put_down(__ufm_block *block)
+{
+    __ufm_grid *grid = block->grid;
+    __atomic_store_n(&block->number, __UFM_NONE, __ATOMIC_RELEASE);
+    grid->running--;
+    if (grid->next < grid->total && grid->failed == __UFM_NONE && !grid->stop && !grid->running)
+        __ufm_hire(grid);
+    if (!grid->running && !grid->stop)
+        __ufm_begin_round(grid);
+}
+
+/* With the lock: until somebody changes something; the caller also looks for Stop. */
+static void __ufm_wait_for_change(const __ufm_block *block)
+{
+    __ufm_grid *grid = block->grid;
+    if (block->next_block) {
+        pthread_cond_wait(&grid->change, &grid->lock);
+        return;
+    }
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 20000000, until.tv_sec += until.tv_nsec / 1000000000, until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&grid->change, &grid->lock, &until);
+    if (__UFM_CONTAINED && __ufm_asked_to_stop(0))
+        __atomic_store_n(&grid->stop, true, __ATOMIC_RELAXED);
+    if (!grid->stop)
+        return;
+    pthread_cond_broadcast(&grid->change);
+    for (__ufm_block *one = grid->crew; __UFM_CONTAINED && one; one = one->next_block)
+        if (!one->gone && one->number != __UFM_NONE && one != block)
+            __ufm_evict(one->thread, one->inside);
+}
+
+/* Without the lock: a block begins or goes on.  False: it was left where it was, and its stacks are of no use. */
+static bool __ufm_run(__ufm_block *block, void (*code)(void *))
+{
+    char text[200];
+    blockIdx = block->index, __ufm_now.early = block->grid->present > 1;
+    int end = 0;
+    if (__UFM_CONTAINED)
+        end = __ufm_contained(code, block, text, sizeof text, __ufm_stack_bottom);
+    else
+        code(block);
+    if (!end)
+        return true;
+    __UFM_LOOKING(false);
+    __ufm_block_failed(block, text);
+    block->held = __UFM_NONE;
+    if (end == 2)
+        __atomic_store_n(&block->grid->stop, true, __ATOMIC_RELAXED);
+    return false;
+}
+
+/* Blocks, as long as there are any.  With the lock, when it begins and ends. */
+static void __ufm_work_on_blocks(__ufm_block *block)
+{
+    __ufm_grid *grid = block->grid;
+    const dim3 size = grid->blocks;
+    bool whole = true;
+    while (whole && grid->next < grid->total && grid->failed == __UFM_NONE && !grid->stop &&
+           (!block->next_block || grid->running <= grid->most)) {
+        const unsigned long long n = grid->next++;
+        block->index = {(unsigned)(n % size.x), (unsigned)(n / size.x % size.y), (unsigned)(n / size.x / size.y)};
+        __atomic_store_n(&block->number, n, __ATOMIC_RELEASE);
+        if (grid->running < grid->most && grid->next < grid->total && __ufm_time() - block->since > 300000)
+            __ufm_hire(grid);
+        pthread_mutex_unlock(&grid->lock);
+        whole = __ufm_run(block, __ufm_begin_block);
+        if (whole && block->held != __UFM_NONE)
+            __ufm_keep_shared(block);
+        pthread_mutex_lock(&grid->lock);
+        while (whole && block->held != __UFM_NONE && !grid->stop) {
+            if (++grid->waiting * grid->count > __UFM_MOST_WAITING && grid->failed == __UFM_NONE) {
+                threadIdx = {0, 0, 0};
+                __ufm_block_failed(block, "at most 16384 threads can wait for other blocks here.");
+                grid->failed = n, memcpy(grid->text, block->text, sizeof grid->text);
+            }
+            __ufm_put_down(block);
+            while (block->held != __UFM_NONE && !grid->stop)
+                __ufm_wait_for_change(block);
+            if (grid->stop)
+                break;
+            pthread_mutex_unlock(&grid->lock);
+            whole = __ufm_run(block, __ufm_continue_block);
+            if (whole && block->held != __UFM_NONE)
+                __ufm_keep_shared(block);
+            pthread_mutex_lock(&grid->lock);
+        }
+        if (block->held != __UFM_NONE)
+            break; /* stopped while it waits: it is at no block */
+        if (block->failed && n < grid->failed && *block->text)
+            grid->failed = n, memcpy(grid->text, block->text, sizeof grid->text);
+        __atomic_store_n(&block->number, __UFM_NONE, __ATOMIC_RELEASE);
+        grid->ended++, grid->looks = 0;
+        /* Blocks that are little but atomics are done sooner by one. */
+        if (block->waited > 100000 && block->waited > (__ufm_time() - block->since) / 2)
+            grid->most = 1;
+        whole &= !block->failed;
+    }
+    if (block->held == __UFM_NONE)
+        __ufm_put_down(block);
+    block->gone = true;
+    grid->present--;
+    pthread_cond_broadcast(&grid->change);
+}
+
+/* What the thread of the system has of its own. */
+static void __ufm_attach(__ufm_block *block)
+{
+    blockDim = block->threads, gridDim = block->grid->blocks;
+    __ufm_running_block = block, __ufm_wait = __ufm_wait_here;
+    __ufm_find_own();
+#ifdef __UFM_DYNAMIC_SHARED
+    /* What stands behind tells whether the kernel has written more than it asked for. */
+    __builtin_memset(__ufm_dynamic_shared + block->grid->shared, 0x5a, sizeof __ufm_dynamic_shared - block->grid->shared);
+#endif
+}
+/* With the lock. */
+static void __ufm_detach(__ufm_block *block)
+{
+#ifdef __UFM_DYNAMIC_SHARED
+    const char *rest = __ufm_dynamic_shared + block->grid->shared, *end = __ufm_dynamic_shared + sizeof __ufm_dynamic_shared;
+    while (rest < end && *rest == 0x5a)
+        rest++;
+    if (rest < end && block->grid->failed == __UFM_NONE)
+        block->grid->failed = 0,
+        snprintf(block->grid->text, __UFM_TEXT_SIZE,
+                 "it wrote byte %zu of its dynamic shared memory, and has %zu: kernel[grid, block, bytes] asks for them.",
+                 (size_t)(rest - __ufm_dynamic_shared), block->grid->shared);
+#endif
+    for (unsigned k = 0; k < block->made; k++)
+        __ufm_end_fiber(&block->fibers[k]);
+    __ufm_end(block);
+    free(block->fibers);
+#ifndef __UFM_FIBERS
+    free(block->kept);
+#endif
+    __ufm_running_block = 0, __ufm_wait = 0;
+}
+
+static void *__ufm_join_in(void *start)
+{
+    __ufm_block *block = (__ufm_block *)start;
+    __ufm_grid *grid = block->grid;
+    /* It hears faults and what ends its calls.  The thread that hires it must not be deaf meanwhile: Stop would be lost. */
+    static const unsigned char heard[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGURG};
+    sigset_t all;
+    sigfillset(&all);
+    for (int number : heard)
+        sigdelset(&all, number);
+    pthread_sigmask(SIG_SETMASK, &all, 0);
+    stack_t other = {}; /* for handlers, as a full stack has no room for them */
+    __ufm_attach(block);
+    if (__UFM_CONTAINED)
+        block->inside = __ufm_inside();
+    else if ((other.ss_sp = malloc(other.ss_size = 1 << 16)))
+        sigaltstack(&other, 0);
+    pthread_mutex_lock(&grid->lock);
+    __ufm_work_on_blocks(block);
+    __ufm_detach(block);
+    pthread_mutex_unlock(&grid->lock);
+    if (other.ss_sp)
+        other.ss_flags = SS_DISABLE, sigaltstack(&other, 0), free(other.ss_sp);
+    return 0;
+}
+
+static __ufm_block *__ufm_new_block(__ufm_grid *grid)
+{
+    __ufm_block *block = (__ufm_block *)calloc(1, sizeof *block);
+    __ufm_fiber *fibers = (__ufm_fiber *)calloc(grid->count, sizeof *fibers);
+    if (!block || !fibers) {
+        free(block), free(fibers);
+        return 0;
+    }
+    block->grid = grid, block->count = grid->count, block->threads = grid->threads, block->fibers = fibers;
+    block->number = block->held = __UFM_NONE;
+    block->next_block = grid->crew, block->since = __ufm_time();
+    __ufm_begin(block);
+    __atomic_store_n(&grid->crew, block, __ATOMIC_RELEASE);
+    grid->running++, grid->present++;
+    return block;
+}
+
+/* With the lock: one more thread of the system. */
+static void __ufm_hire(__ufm_grid *grid)
+{
+    __ufm_block *block = __ufm_new_block(grid);
+    if (block && !pthread_create(&block->thread, 0, __ufm_join_in, block))
+        return;
+    if (block) {
+        grid->crew = block->next_block;
+        grid->running--, grid->present--;
+        __ufm_end(block), free(block->fibers), free(block);
+    }
+    grid->most = 1;
+    if (!grid->running && grid->failed == __UFM_NONE) {
+        grid->failed = grid->next;
+        snprintf(grid->text, sizeof grid->text, "There is no memory for more blocks that wait for others.");
     }
 }
 
-#ifdef __ELF__
-extern "C" int __ufm_contained(void (*)(void *), void *, char *, size_t, const char *(*)(void)) __attribute__((__weak__));
-/* Where the stack of the running thread begins, behind its guard page. */
-static const char *__ufm_stack_bottom(void)
+static unsigned __ufm_cores()
 {
-#ifdef __UFM_FIBERS
-    if (__ufm_running_block && __ufm_running_block->running)
-        return (const char *)__ufm_running_block->running->stack + __UFM_GUARD;
+#if defined __UFM_FIBERS && !defined __UFM_CUDA_CHECKED__
+    const char *wish = getenv("OMP_NUM_THREADS");
+    unsigned n = 0;
+    while (wish && *wish >= '0' && *wish <= '9' && n < 1000)
+        n = 10 * n + (unsigned)(*wish++ - '0');
+    cpu_set_t allowed;
+    if (!n && !sched_getaffinity(0, sizeof allowed, &allowed))
+        n = (unsigned)CPU_COUNT(&allowed);
+    return n ? n : 1;
+#else
+    return 1;
 #endif
-    return 0;
 }
-#endif
 
-static void __ufm_launch_any(void (*call)(const void *, void **), const void *kernel, const unsigned grid[3],
+static void __ufm_launch_any(void (*call)(const void *, void **), const void *kernel, const unsigned sides[3],
                              const unsigned block[3], size_t shared, void **arguments, unsigned bounds)
 {
-    static char busy; /* static __shared__ objects are one set */
+    static char busy; /* variables of the cell are one set, and --sanitize's notes */
     __ufm_launch_text[0] = 0;
-    if (!__ufm_launchable(grid, block, shared, bounds))
+    if (!__ufm_launchable(sides, block, shared, bounds))
         return;
-    __ufm_block like = {};
-    like.call = call, like.kernel = kernel, like.arguments = arguments;
-    like.threads = {block[0], block[1], block[2]}, like.blocks = {grid[0], grid[1], grid[2]};
-    like.text = __ufm_launch_text, like.shared = shared;
-    like.count = block[0] * block[1] * block[2];
-    __ufm_block *first = __ufm_another_block(&like);
-    if (!first) {
-        snprintf(__ufm_launch_text, __UFM_LAUNCH_TEXT, "There is no memory for the threads of a block.");
+    __ufm_grid grid = {};
+    grid.lock = PTHREAD_MUTEX_INITIALIZER, grid.change = PTHREAD_COND_INITIALIZER;
+    grid.call = call, grid.kernel = kernel, grid.arguments = arguments, grid.shared = shared;
+    grid.threads = {block[0], block[1], block[2]}, grid.blocks = {sides[0], sides[1], sides[2]};
+    grid.count = block[0] * block[1] * block[2];
+    grid.total = (unsigned long long)sides[0] * sides[1] * sides[2], grid.failed = __UFM_NONE;
+    grid.most = __ufm_cores();
+    __ufm_block *own = __ufm_new_block(&grid);
+    if (!own) {
+        snprintf(__ufm_launch_text, __UFM_TEXT_SIZE, "There is no memory for the threads of a block.");
         return;
     }
     while (__atomic_test_and_set(&busy, __ATOMIC_ACQUIRE))
         sched_yield();
-    uint3 thread = threadIdx, index = blockIdx;
-    dim3 threads = blockDim, blocks = gridDim;
-    blockDim = like.threads, gridDim = like.blocks;
-    __ufm_running_block = first, __ufm_wait = __ufm_wait_here;
-#if defined __UFM_CUDA_CHECKED__ && defined __UFM_FIBERS
-    __ufm_find_own();
-#endif
+    const uint3 thread = threadIdx, index = blockIdx;
+    const dim3 threads = blockDim, blocks = gridDim;
+#ifndef __UFM_FIBERS
     __ufm_shared_objects.count = 0;
 #ifdef __UFM_DYNAMIC_SHARED
     if (shared)
         __ufm_shared_object(__ufm_dynamic_shared, shared);
-    /* What stands behind tells whether the kernel has written more than it asked for. */
-    char *rest = __ufm_dynamic_shared + shared, *end = __ufm_dynamic_shared + sizeof __ufm_dynamic_shared;
-    __builtin_memset(rest, 0x5a, end - rest);
 #endif
-#ifdef __ELF__
-    char text[200];
-    if (!__ufm_contained)
-        __ufm_run_grid(first);
-    else if (__ufm_contained(__ufm_run_grid, first, text, sizeof text, __ufm_stack_bottom))
-        __ufm_block_failed(__ufm_running_block, text);
-#else
-    __ufm_run_grid(first);
 #endif
-#ifdef __UFM_DYNAMIC_SHARED
-    while (rest < end && *rest == 0x5a)
-        rest++;
-    if (rest < end && !__ufm_launch_text[0])
-        snprintf(__ufm_launch_text, __UFM_LAUNCH_TEXT,
-                 "it wrote byte %zu of its dynamic shared memory, and has %zu: kernel[grid, block, bytes] asks for them.",
-                 (size_t)(rest - __ufm_dynamic_shared), shared);
-#endif
-    for (__ufm_block *next; first; first = next) {
-        for (unsigned k = 0; k < first->made; k++)
-            __ufm_end_fiber(&first->fibers[k]);
-        __ufm_end(first);
-        next = first->next_block;
-        free(first->fibers), free(first->kept), free(first);
+    __ufm_attach(own);
+    if (__UFM_CONTAINED)
+        __ufm_asked_to_stop(1);
+    pthread_mutex_lock(&grid.lock);
+    __ufm_work_on_blocks(own);
+    while (grid.present)
+        __ufm_wait_for_change(own);
+    __ufm_detach(own);
+    pthread_mutex_unlock(&grid.lock);
+    if (__UFM_CONTAINED)
+        __ufm_asked_to_stop(-1);
+    for (__ufm_block *next; grid.crew; grid.crew = next) {
+        next = grid.crew->next_block;
+        if (next)
+            pthread_join(grid.crew->thread, 0);
+        free(grid.crew);
     }
-    __ufm_running_block = 0, __ufm_wait = 0;
+    if (grid.failed != __UFM_NONE)
+        memcpy(__ufm_launch_text, grid.text, sizeof grid.text);
+    else if (grid.stop)
+        snprintf(__ufm_launch_text, __UFM_TEXT_SIZE, "it was interrupted.");
     threadIdx = thread, blockIdx = index, blockDim = threads, gridDim = blocks;
     __atomic_clear(&busy, __ATOMIC_RELEASE);
 }

@@ -1,5 +1,5 @@
-/* Loads, stores, fences, atomics.  Blocks and threads of the emulation take turns, so that every one of these is a
-   plain access. */
+/* Loads, stores, fences, atomics.  Threads of a block take turns, and so do blocks from their first atomic on, so that every
+   one of these is a plain access; a thread that changes nothing, again and again, lets others go on. */
 #ifndef __UFM_CUDA_MEMORY_H
 #define __UFM_CUDA_MEMORY_H
 #pragma GCC system_header
@@ -12,7 +12,14 @@ __UFM_STORE(__stwb) __UFM_STORE(__stcg) __UFM_STORE(__stcs) __UFM_STORE(__stwt)
 
 /* The old value is what each returns; `old` and `x` are the words of `result`. */
 #define __UFM_ATOMIC_(name, T, result)                                                                                 \
-    __UFM_INLINE T name(T *p, T x) { T old = *p; *p = result; return old; }
+    __UFM_INLINE T name(T *p, T x, __UFM_HERE)                                                                         \
+    {                                                                                                                  \
+        __ufm_before(p);                                                                                               \
+        T old = *p, next = result;                                                                                     \
+        *p = next;                                                                                                     \
+        __ufm_after(__builtin_memcmp(&old, &next, sizeof old) != 0, #name "()", file, line);                           \
+        return old;                                                                                                    \
+    }
 #define __UFM_ATOMIC(name, T, result)                                                                                  \
     __UFM_ATOMIC_(name, T, result) __UFM_ATOMIC_(name##_block, T, result) __UFM_ATOMIC_(name##_system, T, result)
 #define __UFM_ATOMIC_INTEGERS(name, result)                                                                            \
@@ -40,13 +47,20 @@ __UFM_ATOMIC(atomicInc, unsigned, old >= x ? 0u : old + 1u)
 __UFM_ATOMIC(atomicDec, unsigned, old == 0u || old > x ? x : old - 1u)
 
 #define __UFM_CAS_(name, T)                                                                                            \
-    __UFM_INLINE T name(T *p, T expected, T x) { T old = *p; *p = old == expected ? x : old; return old; }
+    __UFM_INLINE T name(T *p, T expected, T x, __UFM_HERE)                                                             \
+    {                                                                                                                  \
+        __ufm_before(p);                                                                                               \
+        T old = *p;                                                                                                    \
+        *p = old == expected ? x : old;                                                                                \
+        __ufm_after(old == expected && old != x, #name "()", file, line);                                              \
+        return old;                                                                                                    \
+    }
 #define __UFM_CAS(T) __UFM_CAS_(atomicCAS, T) __UFM_CAS_(atomicCAS_block, T) __UFM_CAS_(atomicCAS_system, T)
 __UFM_CAS(int) __UFM_CAS(unsigned) __UFM_CAS(unsigned long long) __UFM_CAS(unsigned short)
 
-__UFM_INLINE void __threadfence() {}
-__UFM_INLINE void __threadfence_block() {}
-__UFM_INLINE void __threadfence_system() {}
+__UFM_INLINE void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+__UFM_INLINE void __threadfence_block() { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+__UFM_INLINE void __threadfence_system() { __threadfence(); }
 __UFM_INLINE void __nanosleep(unsigned) {}
 __UFM_INLINE void __prof_trigger(int) {}
 __UFM_INLINE unsigned __isGlobal(const void *) { return 1; }

@@ -28,18 +28,25 @@
 #define __nv_assume(condition) ((void)0)
 #define __assume(condition) ((void)0)
 
-/* The blocks of a launch run one after the other, so that what a block shares can be a static object.  For
-   `extern __shared__`, which would be `extern static`, the unit has `extern __dynshm__`, a word as long, and
-   behind the cell __UFM_DYNAMIC_SHARED(name) for each of these arrays: they are all one piece of memory. */
+/* A block stays on one thread of the system, so that what it shares can be a static object of that thread; where threads
+   of a block are threads of the system, blocks run one after the other.  For `extern __shared__`, which would be
+   `extern static`, the unit has `extern __dynshm__`, a word as long, and behind the cell __UFM_DYNAMIC_SHARED(name) for
+   each of these arrays: they are all one piece of memory. */
+#if !defined __UFM_CUDA_PTHREADS__ && (defined __GLIBC__ || (defined __ELF__ && (defined __x86_64__ || defined __aarch64__)))
+#define __UFM_FIBERS 1
+#define __shared__ static thread_local
+#define __dynshm__ __thread
+#else
 #define __shared__ static
 #define __dynshm__
+#endif
 #ifdef __UFM_CUDA_DYNAMIC_SHARED__
 #define __UFM_TEXT(x) __UFM_TEXT_(x)
 #define __UFM_TEXT_(x) #x
 /* What a block may have where nothing was asked of the driver. */
 #define __UFM_DYNAMIC_SHARED_BYTES 49152
 extern "C" {
-__attribute__((__used__, __visibility__("hidden"), __aligned__(128))) char
+__attribute__((__used__, __visibility__("hidden"), __aligned__(128))) __dynshm__ char
     __ufm_dynamic_shared[__UFM_DYNAMIC_SHARED_BYTES];
 }
 #define __UFM_DYNAMIC_SHARED(name)                                                                                     \
