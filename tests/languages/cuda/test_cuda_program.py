@@ -18,7 +18,7 @@ import ufunc_magic as um
 from support import python_path
 from ufunc_magic import compilers
 from ufunc_magic.languages.cuda import nvrtc
-from ufunc_magic.languages.cuda.cuda_edits import blank_host
+from ufunc_magic.languages.cuda.cuda_passes import without_host
 from ufunc_magic.languages.cuda.cuda_program import rewrite_launches
 
 PROGRAM = r"""
@@ -220,24 +220,36 @@ def test_classes_of_the_hosts_are_no_part_of_the_cell(capfd: pytest.CaptureFixtu
         ("struct A { cudaEvent_t e; };", ""),
         ("struct A { std::vector<int> v; };\nclass B { A a; cudaEvent_t e; };", ""),
         ("cudaError_t check(cudaError_t e), last = cudaSuccess;\nint n, *p = nullptr;\nstd::vector<int> v(3);", ""),
-        ("int n;\n#define M (n + 1)\nfloat a[2][2] = {{1, 2}, {3, 4}}, f(float);", "int n;\n#define M (n + 1)"),
+        ("int n;\n#define M (n + 1)\nfloat a[2][2] = {{1, 2}, {3, 4}}, f(float);", "#define M (n + 1)"),
         (
             "struct A {\n A() : x{0}, y{1} { cudaMalloc(&p, 4); }\n public: ~A() { cudaFree(p); }\n"
             " __device__ int f() { return x; }\n int x, y; void *p;\n};\n__device__ A *a;",
             "struct A {\n\n public:\n __device__ int f() { return x; }\n int x, y; void *p;\n};\n__device__ A *a;",
         ),
-        # what device code may name stays
-        ("struct A { float x; } one;", None),
-        ("#define B A *\nstruct A { cudaEvent_t e; };", None),
+        ("#define B A *\nstruct A { cudaEvent_t e; };", "#define B A *"),
+        ("struct A { float x; } one;", ""),
+        (
+            "extern int b;\nconst int n = 4, m = 5;\nint a = m;\n__device__ int d[n];",
+            "const int n = 4, m = 5;\n\n__device__ int d[n];",
+        ),
+        ("struct A { cudaEvent_t e; __device__ float f() { return 1; } };", ""),
+        # a member that another one names is declared
+        (
+            "struct A {\n int *p;\n void more() { cudaMalloc(&p, 4); }\n void fill() { more(); }\n"
+            " __device__ int get() { return p[0]; }\n};\n__global__ void k(A a) { a.fill(); }",
+            "struct A {\n int *p;\n void more() ;\n void fill() { more(); }\n"
+            " __device__ int get() { return p[0]; }\n};\n__global__ void k(A a) { a.fill(); }",
+        ),
+        # what device code names stays, and so does a cell of which nothing is the host's
+        ("#define B A *\nstruct A { cudaEvent_t e; };\n__device__ B a;", None),
         ("const int n = 4, m = 5;\n__device__ int a[n];\nextern int b;\nusing T = int;", None),
         ("struct A { cudaEvent_t e; };\n__device__ A *a;", None),
-        ("struct A { cudaEvent_t e; __device__ float f() { return 1; } };", None),
         ("__global__ void k(cudaTextureObject_t t);", None),
         ('struct A { const char *text = "cudaMalloc}"; };', None),
     ],
 )
 def test_what_the_host_alone_needs_is_left_out(text: str, left: str | None) -> None:
-    rest = blank_host(text)
+    rest = without_host(text)
     assert [len(line) for line in rest.splitlines()] == [len(line) for line in text.splitlines()]
     assert re.sub(r" +$", "", rest, flags=re.M).strip() == (text if left is None else left)
 

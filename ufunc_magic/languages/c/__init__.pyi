@@ -5,6 +5,7 @@ from .c_unit import compile as compile, write_python_forms as write_python_forms
 from .cffi_types import type_definitions as type_definitions
 from .declarations import (
     CText as CText,
+    Declaration as Declaration,
     TemplateParameter as TemplateParameter,
     read_declarations as read_declarations,
     read_template_parameters as read_template_parameters,

@@ -37,6 +37,16 @@ _NAMED = """
 #: Types that CUDA or its headers bring along.
 TYPES = frozenset([*VECTORS, *_NAMED.split()])
 
+#: Words of C++'s library whose uses are the host's: device code has no containers, streams, exceptions or threads.
+HOST_WORDS = frozenset(
+    """
+    vector string map set unordered_map unordered_set list deque queue stack cout cerr clog endl cin ostream istream
+    iostream ofstream ifstream fstream stringstream ostringstream istringstream shared_ptr unique_ptr make_shared
+    make_unique thread mutex lock_guard future async runtime_error logic_error exception chrono mt19937
+    random_device FILE
+    """.split()
+)
+
 #: Macros that say that a compiler reads CUDA, and of which version, as ``templates/cuda.h`` has them.
 PREDEFINED = {
     "__NVCC__": "1",
@@ -44,4 +54,7 @@ PREDEFINED = {
     "__CUDACC_VER_MAJOR__": "13",
     "__CUDACC_VER_MINOR__": "0",
     "CUDART_VERSION": "13000",
+    # Its own headers, which are there without an include.
+    "__CUDA_RUNTIME_H__": "1",
+    "__DRIVER_TYPES_H__": "1",
 }

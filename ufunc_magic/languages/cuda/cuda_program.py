@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,17 +17,13 @@ from .. import c
 from . import cuda_text, nvrtc
 from .cuda_diagnostics import find_refusals, improve_error, keep_one_each
 from .cuda_edits import declare_shared_memory
+from .cuda_passes import with_headers
 from .cuda_unit import TEMPLATES, list_header_flags, list_provided_folders, write_shim
 
-_PAIRS = {"(": ")", "[": "]", "{": "}"}
-#: The name of the kernel before ``<<<``, with its scopes.
-_NAME = re.compile(r"(?:[A-Za-z_]\w*\s*::\s*)*[A-Za-z_]\w*\s*$")
-#: A kernel without its type, which the emulated launch needs.
-_UNTYPED = re.compile(
-    r"(\bcudaLaunch(?:Cooperative)?Kernel\s*\(\s*)(?:\(\s*(?:const\s+)?void\s*\*\s*\)\s*)(?=&?\s*[A-Za-z_])"
-)
-#: Arguments that may have side effects: they are computed once per launch, not once per thread.
-_DOES = re.compile(r"\+\+|--|\w\s*\(|[^=!<>]=[^=]")
+#: Functions of the runtime that take a kernel without its type, which the emulated launch needs.
+_LAUNCHERS = frozenset(("cudaLaunchKernel", "cudaLaunchCooperativeKernel"))
+#: Expressions that may have side effects: an argument with one is computed once per launch, not once per thread.
+_EFFECTS = frozenset(("update_expression", "assignment_expression", "call_expression"))
 
 
 def compile_program(source: str, *, options: Options, name: str, folder: Path) -> tuple[Path, FilesRead]:
@@ -40,7 +35,7 @@ def compile_program(source: str, *, options: Options, name: str, folder: Path) -
         If there is no ``main``.
     CompileError, LinkError, ToolchainError
     """
-    if not re.search(r"\bmain\s*\(", cuda_text.read(source).code.decode(errors="replace")):
+    if "main" not in c.find_words(cuda_text.read(source).code.decode(errors="replace")):
         raise OptionError(f"--run-main: {name} has no main().", remedy="Remove --run-main.")
     tool = compilers.find(cplus=True)
     if diagnostics := find_refusals(rewrite_launches(source), name=name):
@@ -48,7 +43,8 @@ def compile_program(source: str, *, options: Options, name: str, folder: Path) -
     options = replace(
         options, cplus=True, compile_args=tuple(word for word in options.compile_args if nvrtc.is_host(word))
     )
-    hosted, dynamic = declare_shared_memory(rewrite_launches(source))
+    whole, headers = with_headers(source, name=name, folders=options.include)
+    hosted, dynamic = declare_shared_memory(rewrite_launches(whole))
     before = write_shim(source, None, dynamic) + f"#include {codegen.quote_c(str(TEMPLATES / 'cuda_host.h'))}\n"
     behind = "".join(f"__UFM_DYNAMIC_SHARED({word})\n" for word in dynamic)
     text = f"{before}#line 1 {codegen.quote_c(name)}\n{hosted}\n{behind}"
@@ -70,7 +66,9 @@ def compile_program(source: str, *, options: Options, name: str, folder: Path) -
     except CompileError as fault:
         raise improve_error(fault) from None
     provided = list_provided_folders(source)
-    read = compilers.find_files_read(tool, source, folder=folder, flags=flags, sources=options.src, provided=provided)
+    read = compilers.find_files_read(
+        tool, source, folder=folder, flags=flags, sources=(*options.src, *headers), provided=provided
+    )
     return output, read
 
 
@@ -87,97 +85,92 @@ def run_program(library: Path, words: Sequence[str], *, show: Callable[[str], ob
 
 def rewrite_launches(source: str) -> str:
     """Turn ``k<<<grid, block>>>(x)`` into ``__ufm_start("k", {grid, block}, [&] { k(x); })``, on the same lines."""
-    source = _UNTYPED.sub(r"\1", source)
-    while launch := _find_first_launch(c.blank_out_literals(source), source):
-        start, end, call = launch
-        breaks = "".join(re.findall(r"\\?\n", source[start:end]))
-        source = source[:start] + call + breaks + source[end:]
-    return source
+    if "<<<" not in source and not any(word in source for word in _LAUNCHERS):
+        return source
+    text, tree = cuda_text.read(source), cuda_text.parse_cell(source)[1]
+    edits = list(_find_launches(tree.root))
+    raw = text.raw
+    for start, end in _list_definitions(raw):
+        body = raw[start:end].replace(b"\\\n", b"  ")
+        head = b"void f() { "
+        launches = _find_launches(c.parse_tree(head + body + b";}", cplus=True))
+        edits += [(at + start - len(head), to + start - len(head), call) for at, to, call in launches]
+    pieces, done = list[bytes](), 0
+    for start, end, call in sorted(edits):
+        lines = raw[start:end].split(b"\n")[:-1]
+        breaks = b"".join(b"\\\n" if line.endswith(b"\\") else b"\n" for line in lines)
+        pieces += [raw[done:start], call.encode(), breaks]
+        done = end
+    return b"".join([*pieces, raw[done:]]).decode(errors="replace")
 
 
-def _find_first_launch(code: str, raw: str) -> tuple[int, int, str] | None:
-    """Return the first complete launch of the host code: its start, its end and the call that replaces it."""
-    at = code.find("<<<")
-    while at >= 0:
-        start = _find_kernel_start(code, at)
-        close = _find_closing(code, at + 3, ">>>")
-        opening = re.compile(r"[\s\\]*\(").match(code, close + 3) if close > 0 else None
-        end = _find_closing(code, opening.end(), ")") if opening else -1
-        if start >= 0 and opening and end > 0:
-            kernel, how, arguments = (
-                _flatten(raw[a:b]) for a, b in ((start, at), (at + 3, close), (opening.end(), end))
-            )
-            # What a kernel launches runs when its own grid has ended, and its variables with it.
-            captures, passed = ["=" if _is_on_device(code, at) else "&"], []
-            for n, argument in enumerate(_split(arguments)):
-                once_only = bool(_DOES.search(argument))
-                captures += [f"__ufm_a{n} = ({argument.strip()})"] * once_only
-                passed.append(f"__ufm_a{n}" if once_only else argument)
-            name = re.sub(r"\s+|[\"\\]", "", kernel)
-            call = f'__ufm_start("{name}", {{{how}}}, [{", ".join(captures)}]() {{ {kernel}({", ".join(passed)}); }})'
-            return start, end + 1, call
-        at = code.find("<<<", at + 3)
-    return None
+def _list_definitions(raw: bytes) -> Iterator[tuple[int, int]]:
+    """The bytes of the replacement of each macro that launches a kernel, with the lines that go on."""
+    at = 0
+    while at < len(raw):
+        end = raw.find(b"\n", at)
+        while end > 0 and raw[end - 1 : end] == b"\\":
+            end = raw.find(b"\n", end + 1)
+        end = len(raw) if end < 0 else end
+        words = raw[at:end].lstrip(b" \t#").split(None, 2)
+        if raw[at:end].lstrip()[:1] == b"#" and words[:1] == [b"define"] and b"<<<" in raw[at:end]:
+            name = raw.index(words[1], at)
+            opening, blank = raw.find(b"(", name, end), raw.find(b" ", name, end)
+            start = raw.find(b")", opening) + 1 if 0 < opening < (blank if blank > 0 else end) else max(blank, name)
+            yield start, end
+        at = end + 1
 
 
-def _is_on_device(code: str, at: int) -> bool:
-    """Whether this place is inside of a function of the device."""
-    openings: list[int] = []
-    for match in re.finditer(r"[{}]", code[:at]):
-        if match[0] == "{":
-            openings.append(match.start())
-        elif openings:
-            openings.pop()
-    heads = (code[max(code.rfind(mark, 0, opening) for mark in "{};") + 1 : opening] for opening in openings)
-    return any(re.search(r"\b__(?:global|device)__\b", head) for head in heads)
+def _find_launches(root: c.Node) -> Iterator[tuple[int, int, str]]:
+    """The outermost launches in a tree, and casts of kernels to ``void *``: their bytes and the text in their place."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.type == "call_expression" and (call := _write_launch(node)):
+            yield node.start_byte, node.end_byte, call
+            continue
+        if node.type == "call_expression" and c.take_text(node.children[0]) in _LAUNCHERS:
+            cast = (node.child_by_field_name("arguments") or node).named_children[0]
+            value = cast.child_by_field_name("value") if cast.type == "cast_expression" else None
+            if value is not None:
+                yield cast.start_byte, value.start_byte, ""
+        waiting += node.named_children
 
 
-def _find_kernel_start(code: str, end: int) -> int:
-    """Return where the expression before ``<<<`` begins, or -1."""
-    stop = len(code[:end].rstrip("\\ \t\n"))
-    if code[stop - 1 : stop] == ">":
-        depth, stop = 1, stop - 1
-        while stop > 0 and depth:
-            stop -= 1
-            depth += (code[stop] == ">") - (code[stop] == "<")
-    if code[stop - 1 : stop] == ")":
-        depth, stop = 1, stop - 1
-        while stop > 0 and depth:
-            stop -= 1
-            depth += (code[stop] == ")") - (code[stop] == "(")
-        return stop
-    match = _NAME.search(code, 0, stop)
-    # re's $ is the end of what is searched.
-    return match.start() if match else -1
+def _write_launch(node: c.Node) -> str:
+    """The call of the emulation that a launch becomes, on one line, or ``""`` for another call."""
+    how = next((n for n in node.children if n.type == "kernel_call_syntax"), None)
+    arguments = node.child_by_field_name("arguments")
+    if how is None or arguments is None:
+        return ""
+    kernel = _write(node.children[0])
+    # What a kernel launches runs when its own grid has ended, and its variables with it.
+    captures, passed = ["=" if _is_on_device(node) else "&"], []
+    for n, argument in enumerate(n for n in arguments.named_children if n.type != "comment"):
+        value = _write(argument)
+        once_only = any(one.type in _EFFECTS for one in c.walk(argument))
+        captures += [f"__ufm_a{n} = ({value})"] * once_only
+        passed.append(f"__ufm_a{n}" if once_only else value)
+    name = "".join(kernel.split()).replace('"', "").replace("\\", "")
+    shape = ", ".join(_write(n) for n in how.named_children if n.type != "comment")
+    return f'__ufm_start("{name}", {{{shape}}}, [{", ".join(captures)}]() {{ {kernel}({", ".join(passed)}); }})'
 
 
-def _find_closing(code: str, at: int, word: str) -> int:
-    """Return where ``word`` closes the brackets that are open at ``at``, or -1."""
-    stack: list[str] = []
-    while at < len(code):
-        if not stack and code.startswith(word, at):
-            return at
-        if code[at] in _PAIRS:
-            stack.append(_PAIRS[code[at]])
-        elif code[at] in _PAIRS.values() and (not stack or stack.pop() != code[at]):
-            return -1
-        at += 1
-    return -1
+def _write(node: c.Node) -> str:
+    """An expression on one line, with the launches in it."""
+    code, done, text = node.text or b"", node.start_byte, ""
+    comments = [(n.start_byte, n.end_byte, " ") for n in c.walk(node) if n.type == "comment"]
+    for start, end, call in sorted([*_find_launches(node), *comments]):
+        text += code[done - node.start_byte : start - node.start_byte].decode(errors="replace") + call
+        done = end
+    return " ".join((text + code[done - node.start_byte :].decode(errors="replace")).replace("\\\n", " ").splitlines())
 
 
-def _flatten(text: str) -> str:
-    return re.sub(r"//[^\n]*|\\\n", " ", text).replace("\n", " ").strip()
-
-
-def _split(arguments: str) -> list[str]:
-    """Split at the commas of the call itself; ``a < b, c > d`` is read as a template."""
-    parts, depth, angle = [""], 0, 0
-    for k, char in enumerate(arguments):
-        depth += (char in "([{") - (char in ")]}")
-        angle += char == "<" and bool(re.match(r"[\w:\s,*<]*>", arguments[k + 1 :]))
-        angle -= char == ">" and angle > 0 and arguments[k - 1] != "-"
-        if char == "," and not depth and not angle:
-            parts.append("")
-        else:
-            parts[-1] += char
-    return parts if arguments.strip() else []
+def _is_on_device(node: c.Node) -> bool:
+    """Whether it is in a function of the device."""
+    above = node.parent
+    while above is not None:
+        if above.type == "function_definition" and {n.type for n in above.children} & {"__global__", "__device__"}:
+            return True
+        above = above.parent
+    return False

@@ -23,7 +23,7 @@ from ...model import (
 )
 from .. import c
 from . import cuda_names, cuda_text
-from .cuda_edits import find_called_host, list_host_functions
+from .cuda_passes import called_host, host_functions, instantiated, with_headers, with_qualifiers
 from .kernel_prototypes import CellVariable, Export
 
 #: Qualifiers that the emulation's header makes nothing of, and that tell a cell's functions apart.
@@ -124,8 +124,9 @@ def read(
 
     # Without a compiler for the CPU the cell is for the GPU alone.
     predefined = cuda_names.PREDEFINED if tool else {**cuda_names.PREDEFINED, "__CUDA_ARCH__": "900"}
+    whole = with_headers(source, name=name, folders=options.include)[0]
     unit, tree = c.parse_cell(
-        source,
+        source if tool else with_qualifiers(source, macros_of=whole),
         name=name,
         cplus=True,
         preprocess=preprocess if tool else None,
@@ -136,7 +137,7 @@ def read(
     options = replace(options, types=options.types or cells.read_types_in_comments(unit))
     roles = _assign(unit, options=options, unbound=unbound)
     _refuse(unit, source=source, name=name)
-    arguments = find_instantiated(source)
+    arguments = instantiated(source)
     closed = [k.name for k in roles.kernels if k.template and _needs_numbers(k) and k.name not in arguments]
     if closed:
         example = f"template __global__ void {closed[0]}<256>(float *x);"
@@ -182,7 +183,7 @@ def _shorten(instance: str) -> str:
 
 def _refuse(unit: Unit, *, source: str, name: str) -> None:
     """An error for functions of the host's that device code calls, which NVIDIA's compilers refuse."""
-    called = find_called_host(unit)
+    called = called_host(unit)
     lines = source.split("\n")
     diagnostics = [
         Diagnostic(
@@ -193,7 +194,7 @@ def _refuse(unit: Unit, *, source: str, name: str) -> None:
             text=lines[f.line - 1],
             hint="Write __device__ in front of it, or __host__ __device__.",
         )
-        for f in list_host_functions(unit)
+        for f in host_functions(unit)
         if f.name in called and not f.file
     ]
     if diagnostics:
@@ -243,32 +244,6 @@ def _list_template_parameters(function: Function) -> list[c.TemplateParameter]:
 def _needs_numbers(function: Function) -> bool:
     """Whether it is a template with a parameter that is no type and has no default."""
     return any(not (p.is_type or p.has_default) for p in _list_template_parameters(function))
-
-
-def find_instantiated(source: str) -> dict[str, list[str]]:
-    """Templates' names -> arguments that the cell instantiates explicitly, or launches a kernel with in ``<<<...>>>``.
-
-    Launches count that name no variable of the host's function.
-    """
-    if "<" not in source:
-        return {}
-    unit, tree = cuda_text.parse_cell(source)
-    types = {*c.BUILTIN, *cuda_names.TYPES, *unit.macros, *unit.typedefs}
-    result: dict[str, list[str]] = {}
-    for node in c.walk(tree.root):
-        launched = any(child.type == "kernel_call_syntax" for child in node.children)
-        if not launched and node.type != "template_instantiation":
-            continue
-        callee = node.child_by_field_name("function" if launched else "declarator")
-        template = next((n for n in c.walk(callee) if n.type == "template_function"), None) if callee else None
-        name, listed = (template.child_by_field_name(f) if template else None for f in ("name", "arguments"))
-        if name is None or listed is None:
-            continue
-        inner = ", ".join(" ".join(c.take_text(one).split()) for one in listed.named_children if one.type != "comment")
-        if not launched or types >= c.find_words(inner):
-            known = result.setdefault(c.take_text(name), [])
-            known += [inner] if inner not in known else []
-    return result
 
 
 def _list_variables(tree: c.CText) -> list[CellVariable]:
@@ -463,7 +438,7 @@ def find_unasked(source: str, errors: Sequence[Diagnostic], *, options: Options)
     """Names of templates that all ``errors`` are in, themselves or what they call, and that nobody has asked for."""
     if options.types:
         return frozenset()
-    known = find_instantiated(source)
+    known = instantiated(source)
     templates = [f for f in cuda_text.parse(source).functions if f.template and f.name not in known]
     hit = [[f.name for f in templates if f.line <= error.line <= f.end_line] for error in errors]
     unbound = {name for names in hit for name in names} if all(hit) else set()

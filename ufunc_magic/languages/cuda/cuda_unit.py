@@ -43,8 +43,9 @@ from ...model import (
 from .. import c
 from . import device, kernel_prototypes, nvrtc
 from .cuda_diagnostics import find_races, find_refusals, improve_error
-from .cuda_edits import blank_host, blank_refused, declare_shared_memory
+from .cuda_edits import blank_refused, declare_shared_memory
 from .cuda_frontend import needs_gpu
+from .cuda_passes import with_headers, without_host
 from .cuda_reading import (
     Reading,
     describe_nothing_to_bind,
@@ -98,7 +99,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
         return compile_for_gpu(source, options=options, name=name, why="", measured=True)
     whole, refused = source, dict[str, Diagnostic]()
     diagnostics = find_refusals(source, name=name)
-    if diagnostics and (diagnostics := find_refusals(blank_host(source), name=name)):
+    if diagnostics and (diagnostics := find_refusals(without_host(source), name=name)):
         if options.device != "cpu" and device.is_available() and nvrtc.find():
             line = mark_line(diagnostics[0].line)
             why = f"{name} has no emulation on the CPU: line {line}: {diagnostics[0].message}"
@@ -170,11 +171,11 @@ def _compile_emulated(
     )
     host = replace(options, compile_args=host.compile_args)
     cell = CellBuild(tool, source, name, host, folder, flags, list_linker_flags(tool, host), write_shim(source))
+    on_device = _keep_device(source, unit=unit, options=options, name=name)
     if reading.empty:
-        on_device = replace(cell, source=blank_host(source, unit=unit))
-        raise on_device.find_fault_alone() or describe_nothing_to_bind(reading)
+        raise replace(cell, source=on_device).find_fault_alone() or describe_nothing_to_bind(reading)
     plan, cell = cell.plan(unit, words=c.find_stand_ins(unit.identifiers | unit.calls), floats=True)
-    translation, before, marker = _translate(reading, plan)
+    translation, before, marker = _translate(reading, plan, on_device)
     cell = replace(cell, before=before)
     with ThreadPoolExecutor(2, thread_name_prefix="ufunc_magic-cuda") as pool:
         # The compiler is a process of its own, so the Python forms and NVRTC cost nothing meanwhile.
@@ -194,7 +195,7 @@ def _compile_emulated(
                 arguments = cell.arguments(library.name, driver, *more)
                 diagnostics = compilers.compile_shared(tool, translation.text, **arguments)
         except CompileError as fault:
-            raise cell.blame(fault) from None
+            raise replace(cell, source=on_device).blame(fault) from None
         python, verdict = written.result(), checked.result()
     code = library.read_bytes()
     prototypes, rest = kernel_prototypes.read(code, reading.exports, marker)
@@ -212,12 +213,14 @@ def _compile_emulated(
         command=cell.command,
         loop_lines=reading.unit.loop_lines,
     )
-    return CompiledCell(object_code, report_data, cell.files_read(list_provided_folders(source)))
+    _, headers = with_headers(source, name=name, folders=options.include)
+    read_too = replace(cell, options=replace(options, src=(*options.src, *headers)))
+    return CompiledCell(object_code, report_data, read_too.files_read(list_provided_folders(source)))
 
 
-def _translate(reading: Reading, plan: cells.UnitPlan) -> tuple[codegen.Translation, str, bytes]:
-    """The unit, the text before the cell in it, and the mark of the exports' types."""
-    hosted, dynamic = declare_shared_memory(blank_host(reading.source, unit=reading.unit))
+def _translate(reading: Reading, plan: cells.UnitPlan, on_device: str) -> tuple[codegen.Translation, str, bytes]:
+    """The unit of the device's part, the text before the cell in it, and the mark of the exports' types."""
+    hosted, dynamic = declare_shared_memory(on_device)
     before = write_shim(reading.source, reading.unit, dynamic)
     seed = "\0".join([reading.source, reading.name, repr(reading.options.key())])
     after, pointers, marker = kernel_prototypes.write_exports(reading.exports, reading.variables, seed=seed)
@@ -357,7 +360,9 @@ def _compile_device_text(
     )
     report_data = ReportData(tuple(functions), notes=(*filter(None, [why]), *notes))
     return CompiledCell(
-        object_code, report_data, nvrtc.find_device_files_read(text, nvrtc.list_nvrtc_flags(reading.options.changed()))
+        object_code,
+        report_data,
+        nvrtc.find_device_files_read(source, nvrtc.list_nvrtc_flags(reading.options.changed())),
     )
 
 
@@ -365,7 +370,8 @@ def _find_resources(
     functions: Sequence[CellFunction], text: str, *, source: str, name: str, options: Options
 ) -> dict[str, nvrtc.Resources]:
     """Return the resources of the cell's kernels, and of those that call a function for each element, by name."""
-    kernels = {f.name: f.function_code.calls[0] for f in functions if f.kind == "kernel"}
+    # The name that works where a header has functions of that name.
+    kernels = {f.name: f.function_code.calls[-1] for f in functions if f.kind == "kernel"}
     generated = []
     for f in functions:
         usual, instances = device.write_usual_kernels(f.function_code)
@@ -432,12 +438,17 @@ def describe_for_device(text: str, source: str, *, tool: nvrtc.Nvrtc | None = No
     return facts | ({"unit": text} if text != source else {})
 
 
+def _keep_device(source: str, *, unit: Unit, options: Options, name: str) -> str:
+    """The cell and its headers without the host's part."""
+    return without_host(with_headers(source, name=name, folders=options.include)[0], unit=unit)
+
+
 def write_device_text(source: str, *, unit: Unit, options: Options, name: str) -> str:
     """The source for the GPU: the cell without the host's part, a copy for each type if it uses T."""
     types = codegen.choose_types(options.types)
-    source = blank_host(source, unit=unit)
+    whole, source = source, _keep_device(source, unit=unit, options=options, name=name)
     if not types or not codegen.uses_t(unit):
-        return source
+        return source if source == whole else nvrtc.write_line_directive(name) + source
     return "\n".join(
         codegen.copy(source, prefix=codegen.make_prefix(t), kind=t, unit=unit, name=name, generic=False) for t in types
     )

@@ -82,7 +82,8 @@ class CellVariable:
     def expressions(self) -> list[str]:
         """Constant expressions of its type, and of the sizes of it, of a row, ... of an element."""
         steps = [self.name + "[0]" * n for n in range(self.rank + 1)]
-        word = f"__ufm_word<decltype({steps[-1]})>"
+        # In parentheses, because NVRTC refuses decltype of a __managed__ variable's name.
+        word = f"__ufm_word<decltype(({steps[-1]}))>"
         sizes = [f"(int)(sizeof({step}) >> {shift} & 255)" for step in steps for shift in (0, 8, 16, 24)]
         return [f"{word}::__ufm_fixed", f"{word}::__ufm_number", *sizes]
 

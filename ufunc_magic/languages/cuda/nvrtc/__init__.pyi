@@ -28,4 +28,5 @@ from .nvrtc_program import (
     is_host as is_host,
     list_nvrtc_flags as list_nvrtc_flags,
     make_cubin as make_cubin,
+    write_line_directive as write_line_directive,
 )

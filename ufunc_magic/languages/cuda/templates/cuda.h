@@ -22,6 +22,8 @@
 #define __CUDACC_VER_MINOR__ 0
 #define __CUDACC_VER_BUILD__ 0
 #define CUDART_VERSION 13000
+#define __CUDA_RUNTIME_H__
+#define __DRIVER_TYPES_H__
 
 #include "cuda_libc.h"
 #include "cuda_words.h"
