@@ -208,6 +208,11 @@ def test_levels_for_debugging_are_taken(level):
     assert list_base_flags(made(), environ={"CFLAGS": level})[-1] == level
 
 
+def test_a_command_of_the_ziglang_package_is_zig():
+    found = find(environ={"CC": f"{sys.executable} -m ziglang cc", "PATH": os.environ["PATH"]})
+    assert (found.kind, found.command[1:]) == ("zig", ("-m", "ziglang", "cc"))
+
+
 def test_zig_compiles_for_any_processor_and_traps_nothing():
     flags = list_base_flags(made("zig"), environ={})
     assert {"-mcpu=baseline", "-fno-sanitize=undefined"} <= set(flags)

@@ -194,7 +194,7 @@ def _look_through_launcher(name: str, search: str | None) -> str | None:
 
 
 def _recognise_kind(name: str, words: Sequence[str]) -> Literal["gcc", "clang", "zig"]:
-    if re.match(r"zig(\.exe)?$", name):
+    if re.match(r"zig(\.exe)?$", name) or "ziglang" in words:  # python -m ziglang cc
         return "zig"
     if "clang" in name or name in ("icx", "icpx"):
         return "clang"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -79,3 +81,43 @@ def test_functions_that_print_take_no_python_form_from_others() -> None:
     printing = [f'void p{n}(double x, double *y) {{ printf("%f", x); *y = {n}; }}\n' for n in range(8)]
     made = um.compile_c(f"#include <stdio.h>\n{''.join(printing)}double f(double x) {{ return x + 1; }}\n")
     assert made.report_data.functions[-1].python
+
+
+def test_a_refusal_in_a_header_concerns_the_template_whose_loop_led_there(tmp_path: Path) -> None:
+    (tmp_path / "bits.hpp").write_text("""\
+template <class T> struct box { T value; };
+template <class T> T taken(const box<T> &b)
+{
+    static_assert(T(1) / 2 == 0, "taken accepts integers only");
+    return b.value;
+}
+template <class T> typename T::row_type row(const T &m) { return m.first(); }
+""")
+    source = """\
+#include "bits.hpp"
+template <class T> T extract(T x) { return taken(box<T>{x}) / 2; }
+template <class T> T first_row(T x) { return row(x); }
+template <class T> T twice(T x) { return 2 * x; }
+"""
+    b = um.compile_c(source, cplus=True, include=[str(tmp_path)])
+    assert {name: b[name].types for name in b} == {
+        "extract": ["i->i", "l->l"],
+        "twice": ["i->i", "l->l", "f->f", "d->d"],
+    }
+    assert "no loop is made of first_row" in "\n".join(b.notes)
+
+
+@pytest.mark.parametrize(
+    ("words", "types"),
+    [
+        ("std::integral<T> || std::floating_point<T>", ["i->i", "l->l", "f->f", "d->d"]),
+        ("std::integral<T>", ["i->i", "l->l"]),
+        ("std::floating_point<T>", ["f->f", "d->d"]),
+        ("std::numeric_limits<T>::is_iec559 || std::numeric_limits<T>::is_integer", ["i->i", "l->l", "f->f", "d->d"]),
+    ],
+)
+def test_a_template_has_the_types_that_its_condition_names(words: str, types: list[str]) -> None:
+    source = (
+        f"#include <concepts>\n#include <limits>\ntemplate <class T> requires ({words}) T least(T x) {{ return x; }}\n"
+    )
+    assert um.compile_c(source, cplus=True, compile_args=["-std=c++20"]).least.types == types

@@ -451,12 +451,11 @@ def _find_refused(
     generated = translation.text.rpartition(f'#line 1 "{compilers.GENERATED}"\n')[2].split("\n")
     errors = [d for d in fault.diagnostics if d.severity == "error"]
     result: dict[_Place, str] = {}
-    in_cell = [d for d in errors if d.file != compilers.GENERATED]
-    for error in in_cell:
+    for error in (d for d in errors if d.file != compilers.GENERATED):
         hit = [f for f in templates if (f.file or name) == error.file and f.line <= error.line <= f.end_line]
         why = f"line {mark_line(error.line)}: {error.message}"
         result |= {_locate(f): why for f in hit}
-    for line, message in _list_errors_in_loops(fault.output) if len(errors) > len(in_cell) else ():
+    for line, message in _list_errors_in_loops(fault.output):
         # The message has the name of a type of the loop, or its line or one above has.
         texts = (message.partition("; did you mean")[0], *reversed(generated[:line]))
         loops = {int(k) for k in next(filter(None, map(_OF_A_LOOP.findall, texts)), ())}
@@ -487,13 +486,27 @@ def _list_lines(output: str, name: str) -> list[int]:
 
 
 def _list_errors_in_loops(output: str) -> list[tuple[int, str]]:
-    """List the line and the message of each error in generated code."""
-    errors = []
+    """List the line and the message of each error in generated code, and in a template that generated code instantiates.
+
+    gcc reports before an error where the instantiation begins, clang after it.
+    """
+    errors: list[tuple[int, str]] = []
+    began, elsewhere = 0, ""
     for text in output.splitlines():
         place, error, message = text.partition(": error: ")
-        file, _, line = place.partition(":")
-        if error and file == compilers.GENERATED:
-            errors.append((int(line.partition(":")[0]), message.partition(" [-")[0]))
+        file, _, line = (place if error else text).partition(":")
+        number = int(digits) if file == compilers.GENERATED and (digits := line.partition(":")[0]).isdecimal() else 0
+        if error:
+            elsewhere = message.partition(" [-")[0]
+            if number or began:
+                errors.append((number or began, elsewhere))
+                elsewhere = ""
+        elif number and text.endswith("required from here"):
+            began = number
+        elif number and elsewhere and text.endswith("requested here"):
+            errors.append((number, elsewhere))
+        elif ": In " in text:
+            began = 0
     return errors
 
 

@@ -19,7 +19,7 @@ _FLOATS = "f4,f8"
 _WORDS = {
     _UNSIGNED: {"unsigned_integral", "is_unsigned", "is_unsigned_v"},
     _INTEGERS: {"integral", "is_integral", "is_integral_v", "signed_integral", "is_integer"},
-    _FLOATS: {"floating_point", "is_floating_point", "is_floating_point_v"},
+    _FLOATS: {"floating_point", "is_floating_point", "is_floating_point_v", "is_iec559"},
 }
 _BITWISE = frozenset(("%", "<<", ">>", "&", "|", "^"))
 
@@ -49,9 +49,9 @@ def choose_types(text: CText, function: Function, reached: frozenset[str]) -> Te
     words = c_text.find_words(function.text)
     # A branch may be for the other types.
     head = words if "static_assert" in words else c_text.find_words(function.text.partition("{")[0])
-    for types, known in _WORDS.items():
-        if known & head:
-            return TemplateTypes((types, *(other for other in (_FLOATS, _INTEGERS, _UNSIGNED) if other != types)))
+    if named := [types for types, known in _WORDS.items() if known & head]:
+        first = ",".join(named)  # std::integral<T> || std::floating_point<T>
+        return TemplateTypes((first, *(other for other in (_FLOATS, _INTEGERS, _UNSIGNED) if other != first)))
     names = {function.name, *reached}
     as_integer, as_double = (
         [f for name in names for f in _lower_template(text, name, function, kind)] for kind in ("i4", "f8")
