@@ -25,6 +25,7 @@ typedef struct {
     int access;    /* of memory: 1 read, 2 written, 0 not known */
     uintptr_t address;
     const char *text, *file, *function; /* of ASSERTED */
+    uintptr_t place; /* of the code, of a signal */
 } Fault;
 
 typedef struct Frame Frame;
@@ -205,7 +206,8 @@ RARE static void on_fault(int number, siginfo_t *info, void *context)
     Frame *frame = in ? in->frame : NULL;
     const int sent = info->si_code <= 0;
     if (frame && (!frame->python || in_cell(frame, context)) && !(sent && info->si_pid != getpid())) {
-        Fault fault = {.kind = number, .code = info->si_code, .address = sent ? 0 : (uintptr_t)info->si_addr};
+        Fault fault = {.kind = number, .code = info->si_code, .address = sent ? 0 : (uintptr_t)info->si_addr,
+                       .place = place(context, 0)};
         const uintptr_t sp = place(context, 1);
         if ((number == SIGSEGV || number == SIGBUS) && !sent) {
 #if defined(__linux__) && defined(__x86_64__)

@@ -528,9 +528,10 @@ EXPORT int __ufm_enclosed_1(void (*code)(void *), void *with) { return enclosed(
 
 /* A launch of a kernel's emulation, contained: the same, and in words.  `bottom` returns where the '
                             'running thread's
-   own stack begins, or NULL; the handler knows only the stack of the caller. */
+   own stack begins, or NULL; the handler knows only the stack of the caller.  `where` gets the place in the code and the
+   address of a fault of memory. */
 __attribute__((visibility("hidden"))) int __ufm_contained(void (*code)(void *), void *with, char *text, size_t size,
-                                                          const char *(*bottom)(void))
+                                                          const char *(*bottom)(void), size_t where[2])
 {
     const int end = enclosed(code, with, 0, 0);
 #ifdef CONTAINED
@@ -540,13 +541,14 @@ __attribute__((visibility("hidden"))) int __ufm_contained(void (*code)(void *), 
     const char *what = end == 2 ? "it was interrupted." : full
         ? "it overflowed the stack (endless recursion, or a huge local array)." : end && fault->kind == SIGFPE
         ? "it divided an integer by zero, or overflowed in the division." : "it ended in a processor fault.";
+    if (memory) where[0] = fault->place, where[1] = fault->address;
     if (memory)
         snprintf(text, size, "it %s out of bounds, at %#zx.",
                  fault->access == 1 ? "read" : fault->access == 2 ? "wrote" : "read or wrote", (size_t)fault->address);
     else if (end)
         snprintf(text, size, "%s", what);
 #else
-    (void)text, (void)size, (void)bottom;
+    (void)text, (void)size, (void)bottom, (void)where;
 #endif
     return end;
 }

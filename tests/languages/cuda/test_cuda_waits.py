@@ -265,7 +265,9 @@ def test_order_of_blocks_does_not_depend_on_the_number_of_threads(cell: Any, mon
 @pytest.mark.parametrize("block", [0, 1, 900])
 def test_a_launch_on_several_threads_is_interrupted(cell: Any, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    x = np.zeros(2004, "i4")
+    x = np.ones(2004, "i4")
+    cell.for_ever[2000, 1](x, 5000)  # the first launch runs on copies
+    x[:] = 0
 
     def interrupt() -> None:
         while not x[0]:

@@ -415,6 +415,7 @@ def test_a_fault_ends_the_launch_and_not_the_process(cell: Any) -> None:
     # Mapped before the thread's stack is, so between that and the stack of the caller.
     page = np.frombuffer(mmap.mmap(-1, mmap.PAGESIZE), "i4")
     protect = ctypes.CDLL(None).mprotect
+    cell.first_of[1, 1](page)  # the first launch runs on a copy
     assert not protect(ctypes.c_void_p(page.ctypes.data), mmap.PAGESIZE, 0)
     try:
         with pytest.raises(um.CellCrashed, match="it wrote out of bounds"):
@@ -426,7 +427,9 @@ def test_a_fault_ends_the_launch_and_not_the_process(cell: Any) -> None:
 
 
 def test_a_kernel_that_spins_for_ever_is_interrupted(cell: Any) -> None:
-    x = np.zeros(3, "i4")
+    x = np.ones(3, "i4")
+    cell.spin[1, 32](x)  # the first launch runs on a copy
+    x[:] = 0
 
     def interrupt() -> None:
         while not x[1]:

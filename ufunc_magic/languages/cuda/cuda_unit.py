@@ -162,7 +162,9 @@ def _compile_emulated(
     flags = (*list_compiler_flags(tool, host), *list_header_flags(source))
     sanitized = options.sanitize and "__global__" in source and tool.kind == "gcc" and sys.platform == "linux"
     sanitized = sanitized and not any("-fsanitize=" in word for word in options.compile_args)
-    flags += _CHECKED * sanitized
+    # Lines for the fault of a launch; they cost no time.
+    has_lines = "__global__" in source and sys.platform == "linux" and tool.kind in ("gcc", "clang")
+    flags += _CHECKED if sanitized else ("-g1",) * has_lines
     reading = read(source, options=options, name=name, tool=tool, flags=flags, shim=write_shim(source), unbound=unbound)
     options, unit = reading.options, reading.unit
     # gcc leaves out calls of what is called conj and has C's linkage, whatever its type is.
@@ -203,6 +205,8 @@ def _compile_emulated(
         reading, translation, types=codegen.read_types(code, translation), prototypes_=prototypes, python=python
     )
     facts = _add_memory(verdict.device, reading, rest)
+    if not options.guard:
+        facts["unguarded"] = True
     if sanitized:
         facts["lines"] = guard.read_line_table(code, name=name)
     object_code = cell.object_code(code, functions, language="cuda", device=facts)

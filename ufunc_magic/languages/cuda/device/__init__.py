@@ -9,6 +9,7 @@ or a `Kernel`.  What they compute on the GPU is the cell's source, compiled for 
 ``element_loops``  shapes and strides, and which of those kernels is launched on what.
 ``cuda_function``  NumPy's rules for types, ``out``, ``where``, ``reduce``.
 ``cuda_kernel``    ``k[grid, block](...)``: arguments checked against the declaration, the GPU or the emulation.
+``guarded_copies``  what the first launch on the CPU runs on.
 ``cell_memory``    the cell's ``__device__`` and ``__constant__`` variables as arrays.
 ``device_timing``  how long the device takes, by its own clock.
 """

@@ -8,19 +8,22 @@ import functools
 import inspect
 import math
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import index
 from typing import Any
 
 import numpy as np
 
+from .... import guard
 from ....model import ArgumentError, CellCrashed, CellPlace, FunctionCode, ObjectCode, ToolchainError
 from ....runtime import BoundFunction, find_current_place
 from . import device_arrays, driver
 from .cell_memory import CellMemory
 from .device_arrays import ArrayOperand
 from .element_loops import find_one_device
+from .guarded_copies import MOST_BYTES, GuardedCopies
 
 #: More than these are not run one after the other.
 MOST_THREADS = 2**22
@@ -87,6 +90,8 @@ class Kernel(BoundFunction):
         #: Launches without a stream, by the value in the brackets; places, types and layouts of CuPy arrays that fit.
         self._launches: dict[Any, Launch] = {}
         self._fitting: set[Any] = set()
+        #: Grids and sizes of arrays that a launch has stayed inside of.
+        self._tried: set[Any] = set()
         self.__doc__ = "\n\n".join(filter(None, (f"{code.name}[grid, block, shared, stream]({parameters})", code.doc)))
         self.__source__ = code.source
         kind = inspect.Parameter
@@ -289,8 +294,7 @@ class Kernel(BoundFunction):
         arrays = {n: a.array for n, a in enumerate(arguments) if _is_on_host(a)}
         values = [np.asarray(np.uint64(a.array.ctypes.data) if n in arrays else a) for n, a in enumerate(arguments)]
         if self._sandbox is None:
-            fault, stray = self._launch_here(launch, values, [*arrays.values()])
-            places = [array.ctypes.data for array in arrays.values()]
+            fault, stray, places = self._launch_tried(launch, values, arrays)
         else:
             constant = [n for n in arrays if self.kinds[n].const]
             grid, block, shared = launch.grid, launch.block, launch.shared
@@ -302,8 +306,50 @@ class Kernel(BoundFunction):
         place = find_current_place(self.object_code)
         fault = place.renamed(fault, old=self.object_code.name)
         named = [(self._names[n], at, array) for at, (n, array) in zip(places, arrays.items(), strict=True)]
-        where = _explain_place(stray, named, self.object_code.device.get("lines", ()), place)
+        lines = self.object_code.device.get("lines", ())
+        if stray[2] and not lines:
+            lines = guard.read_line_table(self.object_code.code, name=self.object_code.name)
+        if where := _explain_place(stray, named, lines, place):
+            fault = re.sub(r", at 0x[0-9a-f]+\.$", "", fault)
         raise CellCrashed(f"{self.__name__} failed on the CPU: {fault}{where}")
+
+    def _launch_tried(
+        self, launch: Launch, values: Sequence[np.ndarray[Any, Any]], arrays: Mapping[int, np.ndarray[Any, Any]]
+    ) -> tuple[str, tuple[int, ...], list[int]]:
+        """Launch it in this process, on copies if it is new on arrays of these sizes; see `_launch_here`.
+
+        Also returns where the arrays were for the kernel.
+        """
+        lent = [*arrays.values()]
+        tried = launch.grid, launch.block, launch.shared, *((array.dtype, array.shape) for array in lent)
+        known = tried in self._tried or "lines" in self.object_code.device or "unguarded" in self.object_code.device
+        if known or sys.platform == "win32" or sum(array.nbytes for array in lent) > MOST_BYTES:
+            return *self._launch_here(launch, values, lent), [array.ctypes.data for array in lent]
+        fault, places = "", list[int]()
+        stray: tuple[int, ...] = (0, 0, 0)
+        for flush in ("", "end", "start"):
+            try:
+                copies = GuardedCopies(lent, flush=flush)
+            except OSError:
+                return *self._launch_here(launch, values, lent), [array.ctypes.data for array in lent]
+            places = copies.addresses
+            at = dict(zip(arrays, places, strict=True))
+            moved = [np.asarray(np.uint64(at[n])) if n in at else value for n, value in enumerate(values)]
+            try:
+                fault, stray = self._launch_here(launch, moved, lent)
+                damaged = copies.is_damaged()
+                if not fault and not damaged:
+                    copies.write_back([self.kinds[n].const for n in arrays], [row[1:] for row in self.memory.changing])
+                    if len(self._tried) >= _MOST_KNOWN:
+                        self._tried.clear()
+                    self._tried.add(tried)
+            finally:
+                copies.unmap()
+            # The bytes between an array and the end of its pages are no place for a fault: again without them.
+            if fault or not damaged:
+                break
+            fault = "it wrote beside one of its arrays."
+        return fault, stray, places
 
     def _launch_here(
         self, launch: Launch, values: Sequence[np.ndarray[Any, Any]], arrays: Sequence[np.ndarray[Any, Any]]
@@ -312,10 +358,12 @@ class Kernel(BoundFunction):
         pointers = (ctypes.c_void_p * max(1, len(values)))(*(v.ctypes.data for v in values))
         grid, block = (np.array(sizes, np.uint32) for sizes in (launch.grid, launch.block))
         call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)(self._address)
-        stray = (ctypes.c_size_t * 3)()
-        if "lines" in self.object_code.device:  # --sanitize
+        try:
             stray = (ctypes.c_size_t * 3).in_dll(self._owner.handle, "__ufm_stray")
-            stray[2] = 0
+        except ValueError:  # where faults have no place
+            stray = (ctypes.c_size_t * 3)()
+        stray[2] = 0
+        if "lines" in self.object_code.device:  # --sanitize
             ctypes.c_size_t.in_dll(self._owner.handle, "__ufm_array_count").value = len(arrays)
             spans = (ctypes.c_size_t * 2 * 64).in_dll(self._owner.handle, "__ufm_arrays")
             for span, array in zip(spans, arrays, strict=False):
@@ -401,12 +449,12 @@ def _explain_place(
     lines: Sequence[Sequence[int]],
     place: CellPlace,
 ) -> str:
-    """Where a checked launch went astray, behind what it says; ``""`` where it did not.
+    """Where a launch went astray, behind what it says; ``""`` where it did not.
 
     Parameters
     ----------
     stray : sequence of int
-        ``__ufm_stray`` of ``templates/cuda_checked.h``: the place in the code, the address it touched, how many bytes.
+        ``__ufm_stray`` of ``templates/cuda_launch.h``: the place in the code, the address it touched, how many bytes.
     arrays : sequence
         Names, addresses and arrays of the launch.
     """

@@ -8,14 +8,8 @@
 #pragma GCC system_header
 
 extern "C" {
-extern const char __ehdr_start[] __attribute__((__visibility__("hidden")));
 extern const char _end[] __attribute__((__visibility__("hidden")));
 
-struct __ufm_stray {
-    size_t place, address, size; /* of the code in this object, and what it touched */
-};
-/* The last launch's; size 0: there was none. */
-__UFM_SHOWN struct __ufm_stray __ufm_stray = {};
 /* Where the arrays of the next launch begin and end. */
 __UFM_SHOWN size_t __ufm_arrays[64][2] = {};
 __UFM_SHOWN size_t __ufm_array_count = 0;

@@ -65,6 +65,7 @@ struct __ufm_block {
     unsigned next, count;      /* threads that have not started yet: next ... count */
     bool failed, over, progressed;
     char text[400]; /* why */
+    size_t stray[2]; /* of a fault: the place of the code, and the address */
     __ufm_fiber *fibers, *running;
     unsigned made;
     uint3 index;
@@ -623,13 +624,16 @@ static bool __ufm_launchable(const unsigned grid[3], const unsigned block[3], si
     return !__ufm_launch_text[0];
 }
 
-#if defined __UFM_CUDA_CHECKED__ && defined __UFM_FIBERS
-#include "cuda_checked.h"
-#endif
-
 #ifdef __ELF__
 extern "C" {
-int __ufm_contained(void (*)(void *), void *, char *, size_t, const char *(*)(void)) __attribute__((__weak__));
+extern const char __ehdr_start[] __attribute__((__visibility__("hidden")));
+struct __ufm_stray {
+    size_t place, address, size; /* of the code in this object, and what it touched */
+};
+/* The last launch's; size 0: there was none. */
+__UFM_SHOWN struct __ufm_stray __ufm_stray = {};
+/* Fills in the place in the code and the address of a fault of memory. */
+int __ufm_contained(void (*)(void *), void *, char *, size_t, const char *(*)(void), size_t *) __attribute__((__weak__));
 /* See driver.c: whether the user wants out; what __ufm_evict() needs; has another thread's contained call end. */
 int __ufm_asked_to_stop(int) __attribute__((__weak__));
 void *__ufm_inside(void) __attribute__((__weak__));
@@ -650,8 +654,12 @@ static const char *__ufm_stack_bottom(void)
 static int __ufm_asked_to_stop(int) { return 0; }
 static void *__ufm_inside(void) { return 0; }
 static void __ufm_evict(pthread_t, void *) {}
-static int __ufm_contained(void (*)(void *), void *, char *, size_t, const char *(*)(void)) { return 0; }
+static int __ufm_contained(void (*)(void *), void *, char *, size_t, const char *(*)(void), size_t *) { return 0; }
 static const char *__ufm_stack_bottom(void) { return 0; }
+#endif
+
+#if defined __UFM_CUDA_CHECKED__ && defined __UFM_FIBERS
+#include "cuda_checked.h"
 #endif
 
 static long long __ufm_time()
@@ -799,6 +807,23 @@ static void __ufm_in_vain(__ufm_block *block)
     __ufm_block_failed(block, text);
 }
 
+static void __ufm_hire(__ufm_grid *grid);
+
+/* With the lock: the first block that failed is the one that is told. */
+static void __ufm_tell(__ufm_grid *grid, const __ufm_block *block, unsigned long long number)
+{
+    grid->failed = number;
+    memcpy(grid->text, block->text, sizeof grid->text);
+#ifdef __ELF__
+    if (block->stray[0])
+        __ufm_stray = {block->stray[0] + 1 - (size_t)__ehdr_start, block->stray[1], 1}; /* as behind a call */
+#ifndef __UFM_CUDA_CHECKED__
+    else
+        __ufm_stray.size = 0;
+#endif
+#endif
+}
+
 /* With the lock: all blocks that are left wait for others, and look again. */
 static void __ufm_begin_round(__ufm_grid *grid)
 {
@@ -820,7 +845,7 @@ static void __ufm_begin_round(__ufm_grid *grid)
         __ufm_in_vain(first);
     threadIdx = thread;
     if (first->failed)
-        grid->failed = first->held, memcpy(grid->text, first->text, sizeof grid->text);
+        __ufm_tell(grid, first, first->held);
     for (__ufm_block *one = grid->crew; one; one = one->next_block)
         if (one->held != __UFM_NONE) {
             one->failed |= grid->failed != __UFM_NONE;
@@ -831,8 +856,6 @@ static void __ufm_begin_round(__ufm_grid *grid)
     grid->waiting = 0;
     pthread_cond_broadcast(&grid->change);
 }
-
-static void __ufm_hire(__ufm_grid *grid);
 
 /* With the lock: nobody is at a block of this one's any more. */
 static void __ufm_put_down(__ufm_block *block)
@@ -873,14 +896,17 @@ static bool __ufm_run(__ufm_block *block, void (*code)(void *))
 {
     char text[200];
     blockIdx = block->index, __ufm_now.early = block->grid->present > 1;
+    size_t where[2] = {0, 0};
     int end = 0;
     if (__UFM_CONTAINED)
-        end = __ufm_contained(code, block, text, sizeof text, __ufm_stack_bottom);
+        end = __ufm_contained(code, block, text, sizeof text, __ufm_stack_bottom, where);
     else
         code(block);
     if (!end)
         return true;
     __UFM_LOOKING(false);
+    if (where[0] && !block->failed)
+        block->stray[0] = where[0], block->stray[1] = where[1];
     __ufm_block_failed(block, text);
     block->held = __UFM_NONE;
     if (end == 2)
@@ -910,7 +936,7 @@ static void __ufm_work_on_blocks(__ufm_block *block)
             if (++grid->waiting * grid->count > __UFM_MOST_WAITING && grid->failed == __UFM_NONE) {
                 threadIdx = {0, 0, 0};
                 __ufm_block_failed(block, "at most 16384 threads can wait for other blocks here.");
-                grid->failed = n, memcpy(grid->text, block->text, sizeof grid->text);
+                __ufm_tell(grid, block, n);
             }
             __ufm_put_down(block);
             while (block->held != __UFM_NONE && !grid->stop)
@@ -926,7 +952,7 @@ static void __ufm_work_on_blocks(__ufm_block *block)
         if (block->held != __UFM_NONE)
             break; /* stopped while it waits: it is at no block */
         if (block->failed && n < grid->failed && *block->text)
-            grid->failed = n, memcpy(grid->text, block->text, sizeof grid->text);
+            __ufm_tell(grid, block, n);
         __atomic_store_n(&block->number, __UFM_NONE, __ATOMIC_RELEASE);
         grid->ended++, grid->looks = 0;
         /* Blocks that are little but atomics are done sooner by one. */

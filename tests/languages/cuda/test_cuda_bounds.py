@@ -1,0 +1,97 @@
+"""The first launch of a kernel on arrays of new sizes runs on guarded copies: what lies outside is an error."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ufunc_magic as um
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="faults have their line on Linux")
+
+CELL = """\
+__global__ void rows(const float *x, float *y, int n, int m)
+{
+    int row = blockIdx.y * blockDim.y + threadIdx.y, col = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row > n || col >= m) return;
+    y[row * m + col] = 2 * x[row * m + col];
+}
+__global__ void up_to(float *y, int n) { int i = threadIdx.x; if (i <= n) y[i] = (float)i; }
+__global__ void before(float *y, int n) { int i = threadIdx.x; if (i < n) y[i - 1] = (float)i; }
+__global__ void next(const float *x, float *y, int n) { int i = threadIdx.x; if (i < n) y[i] = x[i + 1]; }
+__global__ void add(const float *x, float *y, int n) { int i = threadIdx.x; if (i < n) y[i] += x[i]; }
+__global__ void wide(float4 *x) { x[threadIdx.x].x += 1; }
+struct Node { Node *next; long value; };
+__device__ Node *head;
+__global__ void build(Node *x, int n)
+{
+    for (int i = 0; i < n; i++) x[i].value = i, x[i].next = i + 1 < n ? x + i + 1 : 0;
+    head = x;
+}
+__global__ void walk(long *sum) { for (Node *p = head; p; p = p->next) *sum += p->value; }
+"""
+
+
+@pytest.fixture(scope="module")
+def cell(shared_cache_folder: Any) -> Any:
+    return um.compile_cuda(CELL, device="cpu")
+
+
+@pytest.mark.parametrize("count", [96, 97, 99, 100])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("up_to", r"Thread \({n}, 0, 0\) of block .*it wrote out of bounds on line 7, at y\[{n}\]; y has {n} el"),
+        ("before", r"Thread \(0, 0, 0\) of block .*it wrote out of bounds on line 8, at y\[-1\]; y has {n} el"),
+    ],
+)
+def test_a_write_outside_of_an_array_is_an_error_and_changes_nothing(
+    cell: Any, name: str, words: str, count: int
+) -> None:
+    y = np.full(count, 7, "f4")
+    with pytest.raises(um.CellCrashed, match=words.format(n=count)):
+        cell[name][1, 128](y, count)
+    assert (y == 7).all()
+
+
+def test_a_row_too_many_and_an_element_too_many_are_found(cell: Any) -> None:
+    x, y = np.ones((31, 17), "f4"), np.zeros((31, 17), "f4")
+    with pytest.raises(um.CellCrashed, match=r"on line 5, at [xy]\[5\d\d\]; [xy] has 527 elements"):
+        cell.rows[(3, 5), (8, 8)](x, y, 31, 17)
+    cell.rows[(3, 5), (8, 8)](x, y, 30, 17)
+    with pytest.raises(um.CellCrashed, match=r"read .*line 9, at x\[64\]"):
+        cell.next[1, 64](np.ones(64, "f4"), np.ones(64, "f4"), 64)
+
+
+def test_arrays_have_the_results_also_where_they_share_memory(cell: Any) -> None:
+    x = np.arange(50, dtype="f4")
+    for n in range(1, 4):
+        cell.add[1, 64](x, x, 50)
+        np.testing.assert_array_equal(x, 2**n * np.arange(50))
+    cell.add[1, 64](x[:20], x[10:30], 20)
+    cell.add[1, 64](x[:0], x[:0], 0)
+    for offset in range(4):
+        y = np.zeros(14, "f4")[offset : offset + 9]
+        cell.add[1, 64](np.arange(9, dtype="f4"), y, 9)
+        np.testing.assert_array_equal(y, np.arange(9))
+    wide = np.zeros((3, 4), "f4")
+    cell.wide[1, 3](wide)
+    assert wide[:, 0].tolist() == [1, 1, 1]
+
+
+def test_pointers_that_a_kernel_keeps_point_to_the_arrays(cell: Any) -> None:
+    nodes, total = np.zeros(100, [("next", "i8"), ("value", "i8")]), np.zeros(1, "i8")
+    cell.build[1, 1](nodes, 100)
+    cell.walk[1, 1](total)
+    assert total[0] == 4950
+    assert nodes["next"][0] == nodes.ctypes.data + 16
+
+
+def test_a_cell_without_the_guard_launches_on_the_arrays() -> None:
+    kernel = um.compile_cuda("__global__ void at(long *x) { *x = (long)x; }", device="cpu", guard=False).at
+    x = np.zeros(1, "i8")
+    kernel[1, 1](x)
+    assert x[0] == x.ctypes.data
