@@ -36,6 +36,7 @@ from .registry import (
     UNNAMED as UNNAMED,
     Build as Build,
     LoadedObject as LoadedObject,
+    find_function as find_function,
     find_loaded as find_loaded,
     load as load,
     lock_code as lock_code,

@@ -284,6 +284,12 @@ def find_loaded(object_code: ObjectCode) -> Build | None:
     return _loaded.get(_identify_functions(object_code))
 
 
+def find_function(name: str, *, language: str) -> Any:
+    """The function of that name in the newest source of a language that this process has loaded, or None."""
+    builds = [build for build in list(_loaded.values()) if build.object_code.language == language]
+    return next((build[name] for build in reversed(builds) if name in build), None)
+
+
 def measure_weight() -> tuple[int, int]:
     """The number of objects that this process has open, and the bytes of their machine code."""
     objects = {id(b.loaded): b.loaded for b in list(_loaded.values())}

@@ -9,7 +9,7 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic.languages.cuda import nvrtc
-from ufunc_magic.languages.cuda.cuda_passes import instantiated, with_headers, without_host
+from ufunc_magic.languages.cuda.cuda_passes import blank_host, find_instances, inline_headers
 from ufunc_magic.languages.cuda.cuda_program import rewrite_launches
 
 _MAIN = (
@@ -66,12 +66,12 @@ def test_headers_keep_their_lines_and_are_read_once(tmp_path: Path) -> None:
     (tmp_path / "a.h").write_text('#pragma once\n#include "b.h"\n#include "b.h"\nint a;\n')
     (tmp_path / "b.h").write_text('#include "a.h"\nint b;\n')
     cell = '#ifdef NO\n#include "c.h"\n#endif\n#include "a.h"\n#include <vector>\nint c;'
-    text, headers = with_headers(cell, name="In[1]", folders=[str(tmp_path)])
+    text, headers = inline_headers(cell, name="In[1]", folders=[str(tmp_path)])
     assert [Path(header).name for header in headers] == ["a.h", "b.h"]
     rest = [line for line in text.split("\n") if line and not line.startswith("#line")]
     assert rest == ["#ifdef NO", '#include "c.h"', "#endif", "int b;", "int a;", "#include <vector>", "int c;"]
     assert '#line 5 "In[1]"\n#include <vector>' in text
-    assert with_headers("int c;", name="In[1]", folders=[]) == ("int c;", ())
+    assert inline_headers("int c;", name="In[1]", folders=[]) == ("int c;", ())
 
 
 def test_errors_of_a_header_have_its_lines(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_changed_header_compiles_the_cell_again(tmp_path: Path) -> None:
 )
 def test_a_template_has_the_instances_that_the_cell_names(text: str, arguments: list[str]) -> None:
     cell = f"const int W = 4;\ntemplate <int N> __global__ void k(int *x) {{}}\nvoid host(int *d, int n) {{ {text} }}"
-    assert instantiated(cell).get("k", []) == arguments
+    assert find_instances(cell).get("k", []) == arguments
 
 
 @pytest.mark.parametrize(
@@ -129,9 +129,143 @@ def test_unmarked_operators_and_unknown_statements_stay_out_of_the_devices_part(
     cell = (
         "struct S;\nstd::ostream &operator<<(std::ostream &o, const S &s);\nstatic_assert(sizeof(int) == 4);\nINIT(x)\n"
     )
-    rest = without_host(cell + "void host() {}\n__device__ int n;")
+    rest = blank_host(cell + "void host() {}\n__device__ int n;")
     assert [word for word in ("struct S", "operator", "static_assert", "INIT", "host", "int n") if word in rest] == [
         "static_assert",
         "INIT",
         "int n",
     ]
+
+
+@pytest.mark.parametrize(
+    "header", ["<cuda_fp8.h>", "<cuda/latch>", "<cuda/pipeline>", "<cuda/std/mdspan>", "<thrust/device_vector.h>"]
+)
+def test_a_header_that_the_emulation_lacks_is_refused_in_one_line(header: str) -> None:
+    word = {"<cuda_fp8.h>": "__nv_fp8_e4m3 x;", "<thrust/device_vector.h>": "thrust::less<int> x;"}
+    use = word.get(header, f"cuda::std::{header[1:-1].rpartition('/')[2]}<int> x;")
+    cell = f"#include {header}\n__global__ void k(int *r) {{ {use} }}"
+    with pytest.raises(um.CompileError, match=r"(?s)cannot be emulated.*<cuda>:[12]:\d+: error: .*GPU") as caught:
+        um.compile_cuda(cell, device="cpu")
+    assert len(caught.value.diagnostics) == 1
+    bound = um.compile_cuda(f"{cell}\n__global__ void other(int *r) {{ *r = 7; }}", device="cpu")
+    bound.other[1, 1](x := np.zeros(1, "i4"))
+    assert x[0] == 7
+
+
+@pytest.mark.parametrize("header", ["<cublas_v2.h>", "<thrust/sort.h>", "<cufft.h>"])
+def test_libraries_of_the_host_need_not_be_there_to_bind_kernels(header: str) -> None:
+    host = "void host(cublasHandle_t h) { thrust::sort(h); }"
+    cell = f"#include {header}\n{host}\n__global__ void k(int *r) {{ *r = 7; }}"
+    for word in ("cpu", "gpu") if nvrtc.find() else ("cpu",):
+        um.compile_cuda(cell, device=word)
+
+
+def test_a_call_that_the_emulated_runtime_lacks_is_named() -> None:
+    cell = "__global__ void k() {}\nint main() { cudaGraph_t g; k<<<1, 1>>>(); }"
+    with pytest.raises(um.CompileError, match=r"(?s)<cuda>:2:\d+: error: .*cudaGraph_t.*emulation of CUDA's runtime"):
+        um.compile_cuda(cell, device="cpu", run_main=True)
+
+
+def test_cupys_headers_are_those_of_the_installed_cupy() -> None:
+    pytest.importorskip("cupy")
+    cell = "#include <cupy/complex.cuh>\n__global__ void k(complex<float> *x) { x[0] = x[0] * complex<float>(0, 1); }"
+    x = np.array([1 + 2j], "c8")
+    um.compile_cuda(cell, device="cpu").k[1, 1](x)
+    assert x[0] == -2 + 1j
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("__global__ void k(float *x) { *x = y; }", "y"),
+        ("__device__ float f(float x) { return g(x); }", "g"),
+        ("struct S { __device__ float f() { return z; } };\n__global__ void k(float *x) { *x = S().f(); }", "z"),
+        ("template <class T> __global__ void k(T *x) { *x = w; }\ntemplate __global__ void k<float>(float *);", "w"),
+    ],
+)
+def test_nvrtcs_errors_have_their_line_below_the_hosts_part(line: str, word: str) -> None:
+    if not nvrtc.find():
+        pytest.skip("NVRTC is not installed (extra: cuda)")
+    host = "#include <vector>\nint host(std::vector<int> v) {\n    cudaFree(0);\n    return 1;\n}"
+    cell = f"{host}\n{line}\nint main() {{}}"
+    with pytest.raises(um.CompileError, match=rf'<cuda>:6:\d+: error: .*"{word}"') as caught:
+        um.compile_cuda(cell, device="gpu")
+    assert "<ufunc_magic>" not in str(caught.value)
+
+
+def test_variables_in_a_block_of_c_linkage_are_the_cells() -> None:
+    cell = 'extern "C" {\n__device__ int counter;\n}\n__global__ void k() { ++counter; }'
+    build = um.compile_cuda(cell, device="cpu")
+    build.k[1, 1]()
+    assert build.counter[()] == 1
+
+
+def test_a_further_source_of_cuda_is_compiled_with_the_cell(tmp_path: Path) -> None:
+    more = tmp_path / "more.cu"
+    more.write_text("__device__ float helper(float x) { return 3 * x; }\nvoid host() { cudaFree(0); }\n")
+    cell = "__device__ float helper(float x);\n__device__ float f(float x) { return helper(x); }"
+    assert um.compile_cuda(cell, src=[str(more)], device="cpu").f(np.float32(2)) == 6
+    more.write_text("__device__ float helper(float x) { return 4 * x; }\n")
+    assert um.compile_cuda(cell, src=[str(more)], device="cpu").f(np.float32(2)) == 8
+
+
+def test_what_a_function_or_a_kernel_takes() -> None:
+    """References, records by value under a name of the library's, NULL of cffi's, 227 kB of shared memory."""
+    cell = """
+    struct P { float x, y; int n; };
+    __device__ float up(float &x) { return x += 1; }
+    __device__ float norm(P p) { return p.x + p.y + p.n; }
+    __global__ void choose(float *x, const float *bias) { x[0] = bias ? bias[0] : 7; }
+    extern __shared__ float s[];
+    __global__ void fill(float *x, int n) { for (int i = 0; i < n; i++) s[i] = i; x[0] = s[n - 1]; }
+    """
+    build, x = um.compile_cuda(cell, device="cpu"), np.zeros(1, "f4")
+    assert build.up(np.float32(2)) == (3, 3)
+    assert build.norm(np.array([(1, 2, 3)], "f4,f4,i4")[0]) == 6
+    build.choose[1, 1](x, pytest.importorskip("cffi").FFI().NULL)
+    assert x[0] == 7
+    build.fill[1, 1, 227 * 1024](x, 58112)
+    assert x[0] == 58111
+    with pytest.raises(um.ArgumentError, match="232,448"):
+        build.fill[1, 1, 227 * 1024 + 1](x, 1)
+
+
+def test_a_template_with_a_condition_is_bound_for_the_types_that_it_takes() -> None:
+    head = "#include <type_traits>\ntemplate <class T, class = std::enable_if_t<std::is_{}<T>::value>> __global__ "
+    body = "void k(T *x) { *x *= 2; }\n"
+    integral = head.format("integral") + body
+    with pytest.raises(um.ParseError, match="--types"):
+        um.compile_cuda(integral, device="cpu")
+    um.compile_cuda(integral, device="cpu", types="i4").k[1, 1](x := np.ones(1, "i4"))
+    assert x[0] == 2
+    build = um.compile_cuda(head.format("floating_point") + body, device="cpu")
+    assert ["k_f4" in build, "k_f8" in build] == [True, True]
+
+
+def test_numbas_functions_without_a_result_take_a_pointer_all_the_same() -> None:
+    cell = 'extern "C" __device__ int move(void *out, int *a) { a[0] = a[1]; return a[1] < 0; }'
+    move, a = um.compile_cuda(cell, abi="numba", device="cpu").move, np.array([1, 2], "i4")
+    move(a)
+    assert a[0] == 2
+    if nvrtc.find():
+        um.compile_cuda(cell, abi="numba", device="gpu")
+
+
+def test_threads_wait_at_a_barrier_of_cudas_library() -> None:
+    cell = """#include <cuda/barrier>
+    __global__ void k(int *x) {
+        __shared__ cuda::barrier<cuda::thread_scope_block> b;
+        __shared__ int s[32];
+        if (!threadIdx.x) init(&b, blockDim.x);
+        __syncthreads();
+        for (int n = 0; n < 3; n++) {
+            s[threadIdx.x] = x[threadIdx.x];
+            auto token = b.arrive();
+            b.wait(std::move(token));
+            x[threadIdx.x] = s[(threadIdx.x + 1) % 32];
+            b.arrive_and_wait();
+        }
+    }"""
+    um.compile_cuda(cell, device="cpu").k[1, 32](x := np.arange(32, dtype="i4"))
+    np.testing.assert_array_equal(x, (np.arange(32) + 3) % 32)

@@ -18,7 +18,7 @@ import ufunc_magic as um
 from support import python_path
 from ufunc_magic import compilers
 from ufunc_magic.languages.cuda import nvrtc
-from ufunc_magic.languages.cuda.cuda_passes import without_host
+from ufunc_magic.languages.cuda.cuda_passes import blank_host
 from ufunc_magic.languages.cuda.cuda_program import rewrite_launches
 
 PROGRAM = r"""
@@ -249,7 +249,7 @@ def test_classes_of_the_hosts_are_no_part_of_the_cell(capfd: pytest.CaptureFixtu
     ],
 )
 def test_what_the_host_alone_needs_is_left_out(text: str, left: str | None) -> None:
-    rest = without_host(text)
+    rest = blank_host(text)
     assert [len(line) for line in rest.splitlines()] == [len(line) for line in text.splitlines()]
     assert re.sub(r" +$", "", rest, flags=re.M).strip() == (text if left is None else left)
 

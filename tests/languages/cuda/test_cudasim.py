@@ -41,6 +41,9 @@ class TestSimulatedKernels:
     def test_scalars_give_scalars(self, seen: dict[str, Any]) -> None:
         assert seen["products"] == [0, 1, 4, 9, 16, 25, 36, 49]
 
+    def test_functions_are_found_by_the_name_that_is_declared(self, seen: dict[str, Any]) -> None:
+        assert seen["functions_that_are_declared_by_name"] == [0, 1, 4, 9, 16, 25, 36, 49]
+
     def test_pointers_come_from_buffers(self, seen: dict[str, Any]) -> None:
         assert seen["sum_by_pointer"] == 45
 

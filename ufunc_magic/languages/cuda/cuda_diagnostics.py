@@ -13,6 +13,7 @@ from ...model import CompileError, Diagnostic, mark_line
 from . import cuda_text
 from .nvrtc import advise
 
+_TEMPLATES = str(Path(__file__).parent / "templates")
 _TENSORS = ("tensor cores need a GPU", "Write the product as a loop.")
 _CCCL = ("cub and Thrust are for the GPU alone", "cooperative_groups::reduce and loops are emulated.")
 
@@ -48,7 +49,9 @@ _WORDS: tuple[tuple[bytes, str, str], ...] = (
 _STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
 _VOLATILE = re.compile(rb"\bvolatile\b[^;(){}=]*?[*&\s](\w+)\s*(?=[,)=;\[])")
 _SHARED = re.compile(rb"\b__shared__\b[^;(){}=]*?\s(\w+)\s*\[")
-_QUICK = re.compile(b"|".join([b"mma", b"cub|thrust", b"volatile", *(pattern for pattern, _, _ in _WORDS)]))
+_QUICK = re.compile(
+    b"|".join([b"mma", b"cub|thrust", b"volatile", b"<cuda[/_]", *(pattern for pattern, _, _ in _WORDS)])
+)
 
 
 def find_refusals(source: str, *, name: str) -> tuple[Diagnostic, ...]:
@@ -67,7 +70,15 @@ def find_refusals(source: str, *, name: str) -> tuple[Diagnostic, ...]:
 
 def _explain_header(header: str) -> list[tuple[str, str]]:
     """Why a header cannot be included: its message and remedy."""
-    return [_TENSORS] * (header == "<mma.h>") + [_CCCL] * header.startswith(("<cub/", "<thrust/"))
+    name = header[1:-1]
+    ours = (Path(_TEMPLATES) / "cuda" / name).exists()
+    needs_gpu = name.startswith(("cuda/", "cuda_fp")) and not ours
+    remedy = "The emulation has <cuda/atomic> and the parts of <cuda/std/...> that C++17's library has."
+    return (
+        [_TENSORS] * (header == "<mma.h>")
+        + [_CCCL] * header.startswith(("<cub/", "<thrust/"))
+        + [(f"{header} is for the GPU alone", remedy)] * needs_gpu
+    )
 
 
 _LOCKSTEP = (
@@ -124,7 +135,6 @@ def _make_diagnostic(raw: bytes, at: int, message: str, remedy: str, name: str) 
 # ----------------------------------------------------------------------------- the compiler's words
 
 
-_TEMPLATES = str(Path(__file__).parent / "templates")
 #: ``int __activemask(A ...) [with A = {}]``: the shim's declaration of what it refuses.
 _REFUSED = r"'(?:[^'(]*?\s)?(?P<name>\w+)\([^']*' is unavailable: (?P<why>.*)"
 _STD = "Namespace std has it already, which is empty for NVRTC alone: put it between #ifdef __CUDACC_RTC__ and #endif."

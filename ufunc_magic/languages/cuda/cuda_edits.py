@@ -52,6 +52,11 @@ def blank_refused(source: str, diagnostics: Sequence[Diagnostic], *, name: str) 
             gone.append(part)
         elif text.raw[start:end].lstrip().startswith(b"#"):
             lines.append(diagnostic.line)
+            # <cuda/barrier> has cuda::barrier, <cuda_fp8.h> __nv_fp8_e4m3.
+            stem = diagnostic.text.partition("<")[2].partition(">")[0].rpartition("/")[2]
+            stem = stem.removeprefix("cuda_").removesuffix(".h")
+            users = [p for p in parts if p.function and any(stem in word for word in p.uses)] if stem else []
+            refused |= {name: diagnostic for p in users for name in p.names if name not in refused}
         else:
             outside = True
     functions = {name: p for p in parts if p.function and p.kind == "device" for name in p.names}

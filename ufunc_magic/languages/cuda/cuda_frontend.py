@@ -13,7 +13,7 @@ from . import device
 
 #: A cell without these words holds nothing that `refusals` would find.
 _GPU_ONLY = """
-    volatile asm tex surf <<< wmma nvcuda mma.h cub thrust cluster multi_grid memcpy_async
+    volatile asm tex surf <<< wmma nvcuda mma.h cub thrust cluster multi_grid memcpy_async <cuda/ <cuda_fp
 """.split()
 
 

@@ -47,6 +47,13 @@ HOST_WORDS = frozenset(
     """.split()
 )
 
+#: Beginnings of headers of NVIDIA's libraries for the host, and a word of each that device code would use.
+HOST_HEADERS = {
+    "thrust/": "thrust",
+    "cub/": "cub",
+    **dict.fromkeys("cublas cufft cusparse cusolver cudnn nccl npp nvml nvrtc curand.h".split(), ""),
+}
+
 #: Macros that say that a compiler reads CUDA, and of which version, as ``templates/cuda.h`` has them.
 PREDEFINED = {
     "__NVCC__": "1",

@@ -47,7 +47,7 @@ _MOST_HEADERS = 100
 # ------------------------------------------------------------------------------------- the user's headers
 
 
-def with_headers(source: str, *, name: str, folders: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+def inline_headers(source: str, *, name: str, folders: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """The cell with its own headers' text in place of their includes, and the headers' paths.
 
     ``#line`` says where each line is from.  A header that is included again, or by an ``#if`` that is not true, stays
@@ -112,21 +112,21 @@ def _is_active(text: str, line: str) -> bool:
 # ------------------------------------------------------------------------------------ the host's part
 
 
-def host_functions(unit: Unit) -> list[Function]:
+def list_host_functions(unit: Unit) -> list[Function]:
     """The functions that are neither ``__device__`` nor ``__global__``."""
     return [f for f in unit.functions if not f.qualifiers & {"__device__", "__global__"}]
 
 
-def device_functions(unit: Unit) -> list[Function]:
+def list_device_functions(unit: Unit) -> list[Function]:
     """The functions that are ``__device__`` or ``__global__``."""
     return [f for f in unit.functions if f.qualifiers & {"__device__", "__global__"}]
 
 
-def called_host(unit: Unit) -> dict[str, str]:
+def find_called_host(unit: Unit) -> dict[str, str]:
     """Names that only functions of the host have and that device code calls, each with one that calls it."""
-    device = device_functions(unit)
+    device = list_device_functions(unit)
     # A constexpr function may be called, for NVRTC as with nvcc's --expt-relaxed-constexpr.
-    host = {f.name for f in host_functions(unit) if "constexpr" not in f.text.partition("(")[0].split()}
+    host = {f.name for f in list_host_functions(unit) if "constexpr" not in f.text.partition("(")[0].split()}
     names = host - {f.name for f in device}
     return {called: f.name for f in device for called in sorted(f.body.calls & names)}
 
@@ -166,7 +166,7 @@ class Part:
     function: bool = False
 
 
-def without_host(source: str, *, unit: Unit | None = None) -> str:
+def blank_host(source: str, *, unit: Unit | None = None) -> str:
     """The cell with spaces for all that the device's code does not reach; see the head of this file.
 
     Parameters
@@ -175,8 +175,8 @@ def without_host(source: str, *, unit: Unit | None = None) -> str:
         The functions as the preprocessor's output has them: macros of system headers may mark some.
     """
     text, parts = read_parts(source, unit)
-    spared = set(called_host(unit or cuda_text.parse(source)))
-    named = c.find_words(" ".join(inner for ones in instantiated(source).values() for inner in ones))
+    spared = set(find_called_host(unit or cuda_text.parse(source)))
+    named = c.find_words(" ".join(inner for ones in find_instances(source).values() for inner in ones))
     reached = _find_reached(parts, spared=spared, named=named)
     if not any(part.kind == "function" or part.host for whole in parts for part in (whole, *whole.members)):
         # Nothing is the host's but what is not used: the compilers read all of it.
@@ -192,23 +192,45 @@ def without_host(source: str, *, unit: Unit | None = None) -> str:
             elif member.host and any(member.body):
                 blank(raw, text, member.body)
                 raw[member.body[0] : member.body[0] + 1] = b";"
+    _blank_libraries(raw, text, reached)
     return raw.decode() if raw != text.raw else source
+
+
+def blank_libraries(source: str) -> str:
+    """The cell with spaces for includes of the host's libraries, which need not be installed to bind kernels."""
+    if not any(front in source for front in cuda_names.HOST_HEADERS):
+        return source
+    text, parts = read_parts(source)
+    raw = bytearray(text.raw)
+    _blank_libraries(raw, text, [part for part in parts if part.kind == "device"])
+    return raw.decode()
+
+
+def _blank_libraries(raw: bytearray, text: c.Text, parts: Collection[Part]) -> None:
+    """Make spaces of the includes of libraries that no one of the device's ``parts`` uses."""
+    used = frozenset[str]().union(*(part.uses for part in parts))
+    for header in text.includes:
+        word = next((w for front, w in cuda_names.HOST_HEADERS.items() if header[1:].startswith(front)), None)
+        if word is not None and word not in used:
+            at = text.raw.index(header.encode())
+            start, end = text.raw.rfind(b"\n", 0, at) + 1, at + len(header)
+            raw[start:end] = b" " * (end - start)
 
 
 def read_parts(source: str, unit: Unit | None = None) -> tuple[c.Text, list[Part]]:
     """The declarations of a cell, in order."""
     text = cuda_text.read(source)
-    code, marks = _without_qualifier_macros(text)
+    code, marks = _blank_qualifier_macros(text)
     parts = list(_Reader(text.macros, marks).read_file_scope(c.parse_tree(code, cplus=True)))
     marked = {name for part in parts if part.kind == "device" for name in part.names}
-    on_device = {f.name for f in device_functions(unit)} - marked if unit is not None else set[str]()
+    on_device = {f.name for f in list_device_functions(unit)} - marked if unit is not None else set[str]()
     for part in parts:
         if part.kind == "function" and part.names & on_device:
             part.kind = "device"
     return text, parts
 
 
-def instantiated(source: str) -> dict[str, list[str]]:
+def find_instances(source: str) -> dict[str, list[str]]:
     """Templates' names -> arguments that the cell instantiates explicitly, or names a kernel with: in ``<<<...>>>``.
 
     Constants and types of the function around count as what they are initialized with; a use whose arguments name a
@@ -255,7 +277,7 @@ def _list_constants(node: c.Node) -> dict[str, str]:
     return constants
 
 
-def with_qualifiers(source: str, *, macros_of: str = "") -> str:
+def spell_qualifiers(source: str, *, macros_of: str = "") -> str:
     """The cell with the words of CUDA in place of macros that consist of them; lines stay.
 
     Parameters
@@ -266,7 +288,7 @@ def with_qualifiers(source: str, *, macros_of: str = "") -> str:
     text = cuda_text.read(source)
     macros = cuda_text.read(macros_of or source)
     raw, done, pieces = text.raw, 0, list[bytes]()
-    for at, words in sorted(_without_qualifier_macros(replace(text, macros=macros.macros))[1].items()):
+    for at, words in sorted(_blank_qualifier_macros(replace(text, macros=macros.macros))[1].items()):
         pieces += [raw[done:at], " ".join(sorted(words)).encode()]
         done = at
         while raw[done : done + 1].isalnum() or raw[done : done + 1] == b"_":
@@ -274,7 +296,7 @@ def with_qualifiers(source: str, *, macros_of: str = "") -> str:
     return b"".join([*pieces, raw[done:]]).decode() if pieces else source
 
 
-def _without_qualifier_macros(text: c.Text) -> tuple[bytes, dict[int, frozenset[str]]]:
+def _blank_qualifier_macros(text: c.Text) -> tuple[bytes, dict[int, frozenset[str]]]:
     """The code with spaces for macros that are qualifiers alone, and the place of each with its words."""
     marks: dict[str, frozenset[str]] = {}
     for name, value in text.macros.items():
@@ -406,7 +428,7 @@ class _Reader:
         return frozenset(words), frozenset(fields), frozenset(own)
 
     def _is_host(self, words: Collection[str]) -> bool:
-        return any(_is_runtime(word) or word in cuda_names.HOST_WORDS for word in words)
+        return any(is_runtime(word) or word in cuda_names.HOST_WORDS for word in words)
 
 
 _BLOCKS = frozenset(("namespace_definition", "linkage_specification"))
@@ -439,7 +461,7 @@ def _find_reached(parts: Sequence[Part], *, spared: Collection[str], named: froz
     return reached | {p for p in parts if p.kind == "statement" and not (p.uses & everything) - named_there}
 
 
-def _is_runtime(word: str) -> bool:
+def is_runtime(word: str) -> bool:
     """Whether it is one of CUDA's runtime, ``cudaMalloc``; device code has textures."""
     return word.startswith("cuda") and word[4:5].isupper() and not word.startswith(("cudaTexture", "cudaSurface"))
 

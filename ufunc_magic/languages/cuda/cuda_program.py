@@ -17,9 +17,10 @@ from .. import c
 from . import cuda_text, nvrtc
 from .cuda_diagnostics import find_refusals, improve_error, keep_one_each
 from .cuda_edits import declare_shared_memory
-from .cuda_passes import with_headers
-from .cuda_unit import TEMPLATES, list_header_flags, list_provided_folders, write_shim
+from .cuda_passes import inline_headers, is_runtime
+from .cuda_unit import TEMPLATES, include_sources, list_header_flags, list_provided_folders, write_shim
 
+_NOT_EMULATED = "The emulation of CUDA's runtime lacks it: run the program on a GPU, or leave the call out."
 #: Functions of the runtime that take a kernel without its type, which the emulated launch needs.
 _LAUNCHERS = frozenset(("cudaLaunchKernel", "cudaLaunchCooperativeKernel"))
 #: Expressions that may have side effects: an argument with one is computed once per launch, not once per thread.
@@ -37,13 +38,14 @@ def compile_program(source: str, *, options: Options, name: str, folder: Path) -
     """
     if "main" not in c.find_words(cuda_text.read(source).code.decode(errors="replace")):
         raise OptionError(f"--run-main: {name} has no main().", remedy="Remove --run-main.")
+    source, options = include_sources(source, options)
     tool = compilers.find(cplus=True)
     if diagnostics := find_refusals(rewrite_launches(source), name=name):
         raise CompileError(f"main() of {name} cannot run in the emulation.", diagnostics=keep_one_each(diagnostics))
     options = replace(
         options, cplus=True, compile_args=tuple(word for word in options.compile_args if nvrtc.is_host(word))
     )
-    whole, headers = with_headers(source, name=name, folders=options.include)
+    whole, headers = inline_headers(source, name=name, folders=options.include)
     hosted, dynamic = declare_shared_memory(rewrite_launches(whole))
     before = write_shim(source, None, dynamic) + f"#include {codegen.quote_c(str(TEMPLATES / 'cuda_host.h'))}\n"
     behind = "".join(f"__UFM_DYNAMIC_SHARED({word})\n" for word in dynamic)
@@ -64,7 +66,12 @@ def compile_program(source: str, *, options: Options, name: str, folder: Path) -
             extra_sources=options.src,
         )
     except CompileError as fault:
-        raise improve_error(fault) from None
+        better = improve_error(fault)
+        unknown = {d for d in better.diagnostics if is_runtime(compilers.find_unknown_name(d.message))}
+        diagnostics = tuple(replace(d, hint=_NOT_EMULATED) if d in unknown else d for d in better.diagnostics)
+        raise CompileError(
+            better.message, remedy=better.remedy, diagnostics=diagnostics, output=better.output
+        ) from None
     provided = list_provided_folders(source)
     read = compilers.find_files_read(
         tool, source, folder=folder, flags=flags, sources=(*options.src, *headers), provided=provided

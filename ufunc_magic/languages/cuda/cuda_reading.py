@@ -23,7 +23,14 @@ from ...model import (
 )
 from .. import c
 from . import cuda_names, cuda_text
-from .cuda_passes import called_host, host_functions, instantiated, with_headers, with_qualifiers
+from .cuda_passes import (
+    blank_libraries,
+    find_called_host,
+    find_instances,
+    inline_headers,
+    list_host_functions,
+    spell_qualifiers,
+)
 from .kernel_prototypes import CellVariable, Export
 
 #: Qualifiers that the emulation's header makes nothing of, and that tell a cell's functions apart.
@@ -124,9 +131,9 @@ def read(
 
     # Without a compiler for the CPU the cell is for the GPU alone.
     predefined = cuda_names.PREDEFINED if tool else {**cuda_names.PREDEFINED, "__CUDA_ARCH__": "900"}
-    whole = with_headers(source, name=name, folders=options.include)[0]
+    whole = inline_headers(source, name=name, folders=options.include)[0]
     unit, tree = c.parse_cell(
-        source if tool else with_qualifiers(source, macros_of=whole),
+        blank_libraries(source if tool else spell_qualifiers(source, macros_of=whole)),
         name=name,
         cplus=True,
         preprocess=preprocess if tool else None,
@@ -137,7 +144,7 @@ def read(
     options = replace(options, types=options.types or cells.read_types_in_comments(unit))
     roles = _assign(unit, options=options, unbound=unbound)
     _refuse(unit, source=source, name=name)
-    arguments = instantiated(source)
+    arguments = find_instances(source)
     closed = [k.name for k in roles.kernels if k.template and _needs_numbers(k) and k.name not in arguments]
     if closed:
         example = f"template __global__ void {closed[0]}<256>(float *x);"
@@ -158,12 +165,12 @@ def _list_exports(roles: Roles, unit: Unit, options: Options, arguments: Mapping
     # Their C names exist once per type.
     for p in () if per_type else roles.plain:
         callee = "::".join([*p.function.scope, p.function.name])
-        overloaded = names.count(p.function.name) > 1 or _has_builtin_types(p.function)
+        overloaded = names.count(p.function.name) > 1 or _has_known_types(p.function, unit)
         exports.append(Export(p.name, p.function, callee, overloaded, status=p in roles.statuses))
     kernels: dict[str, list[Export]] = {}
     for kernel in roles.kernels:
         # <math.h> and <stdlib.h> have overloads of their own: div, abs, log.
-        overloaded = not kernel.template and (names.count(kernel.name) > 1 or _has_builtin_types(kernel))
+        overloaded = not kernel.template and (names.count(kernel.name) > 1 or _has_known_types(kernel, unit))
         for instance, callee in _list_instances(kernel, options, arguments.get(kernel.name, ()), per_type=per_type):
             one = Export(kernel.name, kernel, callee, overloaded, kernel=True, instance=instance)
             kernels.setdefault(kernel.name, []).append(one)
@@ -183,7 +190,7 @@ def _shorten(instance: str) -> str:
 
 def _refuse(unit: Unit, *, source: str, name: str) -> None:
     """An error for functions of the host's that device code calls, which NVIDIA's compilers refuse."""
-    called = called_host(unit)
+    called = find_called_host(unit)
     lines = source.split("\n")
     diagnostics = [
         Diagnostic(
@@ -194,22 +201,22 @@ def _refuse(unit: Unit, *, source: str, name: str) -> None:
             text=lines[f.line - 1],
             hint="Write __device__ in front of it, or __host__ __device__.",
         )
-        for f in host_functions(unit)
+        for f in list_host_functions(unit)
         if f.name in called and not f.file
     ]
     if diagnostics:
         raise CompileError(f"{name} does not compile: {compilers.count_errors(diagnostics)}.", diagnostics=diagnostics)
 
 
-def _has_builtin_types(kernel: Function) -> bool:
-    """Whether its parameters' types mean the same everywhere in the cell, so that a cast can spell them."""
+def _has_known_types(kernel: Function, unit: Unit) -> bool:
+    """Whether its parameters' types mean the same at the end of the cell, so that a cast can spell them."""
     words = {word for p in kernel.parameters for word in p.type.split()}
     # A parameter has no mark for volatile, nor for const between two stars.
     plain = (
         kernel.text and "volatile" not in kernel.text and all(p.pointer + bool(p.shape) < 2 for p in kernel.parameters)
     )
     words |= {*kernel.returns.replace("*", " ").split()} - {"const"}
-    return bool(plain) and words <= c.BUILTIN | cuda_names.VECTORS.keys() and not kernel.template
+    return bool(plain) and words <= c.BUILTIN | cuda_names.VECTORS.keys() | set(unit.names) and not kernel.template
 
 
 def _list_instances(
@@ -249,12 +256,12 @@ def _needs_numbers(function: Function) -> bool:
 def _list_variables(tree: c.CText) -> list[CellVariable]:
     """The variables that all kernels of a cell share and that a GPU's driver knows by their names: no static ones."""
     result: dict[str, int] = {}
-    for node in tree.root.named_children:
-        if (
-            node.type != "declaration"
-            or node.has_error
-            or not _MEMORY & {c.take_text(child) for child in node.children}
-        ):
+    nodes = list(tree.root.named_children)
+    for node in nodes:
+        if node.type == "linkage_specification" and (body := node.child_by_field_name("body")) is not None:
+            nodes += [body] if body.type == "declaration" else body.named_children
+        words = {c.take_text(child) for child in node.children}
+        if node.type != "declaration" or node.has_error or not _MEMORY & words:
             continue
         for declared, _ in c.read_declarations(node):
             kinds = [mark.kind for mark in declared.marks]
@@ -309,7 +316,7 @@ def uses_numbas_form(function: Function, *, abi: str) -> bool:
     first = function.parameters[0] if function.parameters else None
     fits = function.returns == "int" and first is not None and not first.const and bool(first.pointer or first.shape)
     if abi != "auto" or not fits or first is None:
-        return fits and abi == "numba"
+        return fits and abi == "numba"  # void *: there is no result, and Numba passes a pointer all the same
     one = not first.indexed or bool(function.annotation)  # an array that is filled is no result to Numba
     return one and 'extern "C"' in function.qualifiers and bool(_RESULT.fullmatch(first.name))
 
@@ -424,13 +431,14 @@ def name_vectors(prototype: Sequence[str], function: Function) -> tuple[str, ...
 def write_plain_call(callee: str, function: Function, prototype: Sequence[str], *, status: bool) -> str:
     """How a function that is no ufunc is called in device code: its parameters are ``{in0}``, ``{in1}``, ...
 
-    With ``status``, the first is ``&{out0}`` and none of them.
+    With ``status``, the first is ``&{out0}`` and none of them; of a function without a result, a null pointer.
     """
     parameters = function.parameters[1:] if status else function.parameters
     references = ConstReferenceParameter, ReferenceParameter
     arguments = [f"{'*' * isinstance(p, references)}{{in{n}}}" for n, p in enumerate(parameters)]
     if status:
-        return f"{callee}({', '.join(['&{out0}', *arguments])})"
+        first = "(void *)0" if function.parameters[0].type == "void" else "&{out0}"
+        return f"{callee}({', '.join([first, *arguments])})"
     return f"{'{out0} = ' * (prototype[0] != 'void')}{callee}({', '.join(arguments)})"
 
 
@@ -438,10 +446,14 @@ def find_unasked(source: str, errors: Sequence[Diagnostic], *, options: Options)
     """Names of templates that all ``errors`` are in, themselves or what they call, and that nobody has asked for."""
     if options.types:
         return frozenset()
-    known = instantiated(source)
+    known = find_instances(source)
     templates = [f for f in cuda_text.parse(source).functions if f.template and f.name not in known]
     hit = [[f.name for f in templates if f.line <= error.line <= f.end_line] for error in errors]
     unbound = {name for names in hit for name in names} if all(hit) else set()
+    if errors and not unbound and all(error.file == compilers.GENERATED for error in errors):
+        # A condition of enable_if has no line in the cell.
+        limited = {f.name for f in templates if any(p.has_default for p in _list_template_parameters(f))}
+        unbound = {name for name in limited if any(f"'{name}'" in error.message for error in errors)} or limited
     while callers := {f.name for f in templates if f.body.calls & unbound} - unbound:
         unbound |= callers
     return frozenset(unbound)

@@ -6,6 +6,7 @@ checks it.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -45,7 +46,7 @@ from . import device, kernel_prototypes, nvrtc
 from .cuda_diagnostics import find_races, find_refusals, improve_error
 from .cuda_edits import blank_refused, declare_shared_memory
 from .cuda_frontend import needs_gpu
-from .cuda_passes import with_headers, without_host
+from .cuda_passes import blank_host, inline_headers
 from .cuda_reading import (
     Reading,
     describe_nothing_to_bind,
@@ -94,12 +95,12 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
         If it defines no function for the GPU.
     SignatureError, CompileError, LinkError, ToolchainError
     """
-    options = replace(options, cplus=True)
+    source, options = include_sources(source, replace(options, cplus=True))
     if needs_gpu(options):
         return compile_for_gpu(source, options=options, name=name, why="", measured=True)
     whole, refused = source, dict[str, Diagnostic]()
     diagnostics = find_refusals(source, name=name)
-    if diagnostics and (diagnostics := find_refusals(without_host(source), name=name)):
+    if diagnostics and (diagnostics := find_refusals(blank_host(source), name=name)):
         if options.device != "cpu" and device.is_available() and nvrtc.find():
             line = mark_line(diagnostics[0].line)
             why = f"{name} has no emulation on the CPU: line {line}: {diagnostics[0].message}"
@@ -149,6 +150,16 @@ def _compile_for_gpu_after(
         return compile_for_gpu(source, options=options, name=name, why=f"{name} has no emulation on the CPU: {why}")
     except (CompileError, ParseError):
         raise fault from None
+
+
+def include_sources(source: str, options: Options) -> tuple[str, Options]:
+    """The cell with its further sources of CUDA (``-S more.cu``) below it, and the options without them."""
+    ours = [path for path in map(os.fspath, options.src) if path.endswith((".cu", ".cuh"))]
+    if not ours:
+        return source, options
+    names = (codegen.quote_c(os.path.abspath(os.path.expanduser(path))) for path in ours)
+    rest = tuple(path for path in options.src if os.fspath(path) not in ours)
+    return "\n".join([source, *(f"#include {name}" for name in names)]), replace(options, src=rest)
 
 
 # -------------------------------------------------------------------------------------- for the CPU
@@ -217,7 +228,7 @@ def _compile_emulated(
         command=cell.command,
         loop_lines=reading.unit.loop_lines,
     )
-    _, headers = with_headers(source, name=name, folders=options.include)
+    _, headers = inline_headers(source, name=name, folders=options.include)
     read_too = replace(cell, options=replace(options, src=(*options.src, *headers)))
     return CompiledCell(object_code, report_data, read_too.files_read(list_provided_folders(source)))
 
@@ -273,7 +284,7 @@ def write_shim(source: str, unit: Unit | None = None, dynamic: Collection[str] =
 def list_provided_folders(source: str) -> tuple[str, ...]:
     """The folders of headers written here and of NVIDIA's."""
     installed = nvrtc.find_installed_headers().values() if nvrtc.may_include(source) else ()
-    return str(TEMPLATES), *installed
+    return str(TEMPLATES), *installed, *nvrtc.find_cupy_headers(source)
 
 
 def list_header_flags(source: str) -> tuple[str, ...]:
@@ -444,7 +455,7 @@ def describe_for_device(text: str, source: str, *, tool: nvrtc.Nvrtc | None = No
 
 def _keep_device(source: str, *, unit: Unit, options: Options, name: str) -> str:
     """The cell and its headers without the host's part."""
-    return without_host(with_headers(source, name=name, folders=options.include)[0], unit=unit)
+    return blank_host(inline_headers(source, name=name, folders=options.include)[0], unit=unit)
 
 
 def write_device_text(source: str, *, unit: Unit, options: Options, name: str) -> str:

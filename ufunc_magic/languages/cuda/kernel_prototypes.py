@@ -164,6 +164,12 @@ def _write_adapter(n: int, export: Export) -> str:
     names = [f"__ufm_a{k}" for k in range(1, len(export.parameters) + 1)]
     taken = ", ".join(f"{_find_type(export, k)} {name}" for k, name in enumerate(names, start=1))
     kind = _find_type(export, 0)
+    if export.function.parameters[0].type == "void":
+        return (
+            f"static void __ufm_export_{n}({taken}) {{ "
+            f"if (int __ufm_status = {export.callee}({', '.join(['(void *)0', *names])})) "
+            f'__ufm_fail_with("{export.function.name}", __ufm_status); }}'
+        )
     return (
         f"static {kind} __ufm_export_{n}({taken}) {{ {kind} __ufm_r = {kind}(); "
         f"if (int __ufm_status = {export.callee}({', '.join(['&__ufm_r', *names])})) "

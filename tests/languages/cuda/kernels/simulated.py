@@ -106,6 +106,7 @@ imported_before = [name for name in sys.modules if name.split(".")[0] in ("numba
 from numba import cuda  # noqa: E402
 
 ffi = cffi.FFI()
+by_name = cuda.declare_device("mul_f32_f32", "float32(float32, float32)")
 
 
 def floats(*shape: int) -> np.ndarray:
@@ -159,6 +160,19 @@ def widths_of_results() -> Any:
     names = np.zeros(6, np.int64)
     overloads[1, 1](names, floats(1), floats(1).astype(np.float64))
     return names.tolist()
+
+
+@cuda.jit
+def declared(r, x, y):
+    i = cuda.grid(1)
+    if i < len(r):
+        r[i] = by_name(x[i], y[i])
+
+
+@scene
+def functions_that_are_declared_by_name() -> Any:
+    declared[1, 8](r := floats(8), floats(8), floats(8))
+    return r.tolist()
 
 
 @cuda.jit

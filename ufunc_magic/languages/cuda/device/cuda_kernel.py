@@ -145,9 +145,10 @@ class Kernel(BoundFunction):
                 f"{self.__name__}: a block of {' x '.join(map(str, block))} has {math.prod(block):,} threads.",
                 remedy=f"At most {_OF_BLOCK:,} fit; make the grid larger.",
             )
-        if shared < 0 or (self.emulated and shared > driver.SHARED):  # how much a GPU has, its driver knows
+        if shared < 0 or (self.emulated and shared > driver.MOST_SHARED):  # how much a GPU has, its driver knows
             raise ArgumentError(
-                f"{self.__name__}: {shared:,} bytes of shared memory.", remedy=f"A block can have {driver.SHARED:,}."
+                f"{self.__name__}: {shared:,} bytes of shared memory.",
+                remedy=f"A block can have {driver.MOST_SHARED:,}.",
             )
         try:
             pointer = driver.find_stream_pointer(stream)
@@ -570,7 +571,7 @@ def convert(kind: Kind, value: Any, *, name: str) -> Any:
 
 
 def _make_pointer(kind: Kind, value: Any, name: str) -> Any:
-    if value is None:
+    if value is None or repr(value).endswith("' NULL>"):  # cffi's, which need not be installed
         return np.uint64(0)
     if type(value).__module__.startswith("cupy.cuda.memory") and hasattr(value, "ptr"):
         return np.uint64(value.ptr)

@@ -22,8 +22,9 @@ from . import kernel_source
 
 #: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES of the driver's interface.
 _MOST_SHARED = 8
-#: Bytes of dynamic shared memory that a launch may have without asking for more.
+#: Bytes of dynamic shared memory that a launch may have without asking for more, and those that an H100 has.
 SHARED = 48 * 1024
+MOST_SHARED = 227 * 1024
 
 
 @cache

@@ -66,6 +66,17 @@ def wrap_runs(around: Callable[[Any], AbstractContextManager[None]]) -> None:
     kernel.swapped_cuda_module = swapped_inside
 
 
+def replace_declare_device(declare: Callable[[str], Any]) -> None:
+    """Have ``cuda.declare_device(name, ...)`` of the simulator, which returns None, return ``declare(name)``."""
+    from numba import cuda
+    from numba.cuda.simulator import api
+
+    def declare_device(name: str, *args: Any, **keywords: Any) -> Any:
+        return declare(name)
+
+    cuda.declare_device = api.declare_device = declare_device
+
+
 def find_simulated_dimensions(thread: Any) -> tuple[Any, Any]:
     """``blockDim`` and ``gridDim`` of a simulated thread."""
     return thread._manager._block_dim, thread._manager._grid_dim

@@ -49,9 +49,10 @@ def install() -> None:
     nvidia = getattr(cuda, "implementation", "") == "NVIDIA"
     try:
         if config.ENABLE_CUDASIM:
-            from .simulator import Simulation
+            from .simulator import DeclaredFunction, Simulation
 
             _private.wrap_runs(Simulation().around)
+            _private.replace_declare_device(DeclaredFunction)
         elif nvidia:
             _register_with_compiler()
     except (ImportError, AttributeError) as fault:

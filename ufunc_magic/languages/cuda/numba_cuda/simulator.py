@@ -48,6 +48,16 @@ class Pointer:
     array: np.ndarray[Any, Any]
 
 
+@dataclass(frozen=True)
+class DeclaredFunction:
+    """The result of ``cuda.declare_device(name, ...)`` in the simulator: in a kernel, the newest cell's function."""
+
+    name: str
+
+    def __call__(self, *args: Any) -> Any:
+        raise TypeError(f"{self.name} is declared for kernels: the host cannot call it.")
+
+
 class SimulatedFFI:
     """A ``cffi.FFI`` whose ``from_buffer`` takes a kernel's arrays."""
 
@@ -227,6 +237,11 @@ class Simulation:
         """The substitute for a name's value in a simulated kernel, None for most."""
         if type(value).__name__ in ("FFI", "CompiledFFI") and hasattr(value, "from_buffer"):
             return SimulatedFFI(value)
+        if isinstance(value, DeclaredFunction):
+            function = runtime.find_function(value.name, language="cuda")
+            if function is None:
+                raise NameError(f"{value.name} is declared, and no cell of this process defines it.")
+            return self._find_simulated(function)
         # Other objects are not asked for attributes: some answer to any.
         return (
             self._find_simulated(value) if isinstance(value, np.ufunc | PlainFunction | CudaFunction | Kernel) else None

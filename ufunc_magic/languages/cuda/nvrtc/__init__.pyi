@@ -18,6 +18,7 @@ from .nvrtc_discovery import (
     choose_architecture as choose_architecture,
     explain_absence as explain_absence,
     find as find,
+    find_cupy_headers as find_cupy_headers,
     find_installed_headers as find_installed_headers,
     identify_nvrtc as identify_nvrtc,
 )

@@ -11,7 +11,7 @@ from importlib.resources import files
 from .... import store
 from ....compilers import find_files_named
 from ....model import FilesRead
-from .nvrtc_discovery import Nvrtc, find_installed_headers
+from .nvrtc_discovery import Nvrtc, find_cupy_headers, find_installed_headers
 
 _INCLUDE = r"#[ \t]*(?:include|include_next)\b|__has_include"
 
@@ -19,12 +19,13 @@ _INCLUDE = r"#[ \t]*(?:include|include_next)\b|__has_include"
 #: that came out of one may include them, and what it then uses of them on the device is what is refused.
 _EMPTY = (
     "cuda_runtime.h cuda_runtime_api.h device_launch_parameters.h device_functions.h math_functions.h "
-    "vector_functions.h vector_types.h builtin_types.h host_defines.h sm_20_intrinsics.h "
+    "vector_functions.h vector_types.h builtin_types.h host_defines.h sm_20_intrinsics.h driver_types.h "
+    "cuda_profiler_api.h nvtx3/nvToolsExt.h nvToolsExt.h cuda.h "
     "iostream ostream istream fstream sstream iomanip string vector map unordered_map set unordered_set list deque "
     "queue stack memory random chrono ctime time.h thread mutex future exception stdexcept cerrno errno.h signal.h "
     "unistd.h locale iterator numeric functional tuple bitset valarray ratio atomic condition_variable optional any "
     "variant span ranges numbers bit concepts typeinfo typeindex new filesystem regex system_error cctype ctype.h "
-    "cstdarg stdarg.h csignal cwchar sys/time.h sys/stat.h fcntl.h getopt.h pthread.h omp.h"
+    "cstdarg stdarg.h csignal cwchar wchar.h sys/time.h sys/stat.h fcntl.h getopt.h pthread.h omp.h"
 ).split()
 
 #: Headers that nvcc includes by itself: the words of a text that need one of those provided here.
@@ -86,15 +87,15 @@ def find_device_files_read(source: str, options: Sequence[str]) -> FilesRead:
     return find_files_named(drop_provided(source), arguments=arguments, provided=[*find_installed_headers().values()])
 
 
-def list_folders(nvrtc: Nvrtc) -> list[str]:
+def list_folders(nvrtc: Nvrtc, source: str) -> list[str]:
     """Options that lead to CUDA's and CCCL's headers, and to those in the current folder.
 
     Installed ones serve where both are there: ``cuda_fp16.h`` includes some of CCCL's.  NVRTC unpacks its own
     into a folder of the cache where it carries them.
     """
     installed = find_installed_headers()
-    here = f"-I{os.getcwd()}"
+    here = [*(f"-I{folder}" for folder in find_cupy_headers(source)), f"-I{os.getcwd()}"]
     if nvrtc.bundles_headers and not {"cudart", "cccl"} <= installed.keys():
         unpacked = store.open_default().storage(f"nvrtc-{nvrtc.version[0]}.{nvrtc.version[1]}")
-        return [f"--use-bundled-headers={unpacked}", here]
-    return [*(f"-I{folder}" for folder in installed.values()), here]
+        return [f"--use-bundled-headers={unpacked}", *here]
+    return [*(f"-I{folder}" for folder in installed.values()), *here]

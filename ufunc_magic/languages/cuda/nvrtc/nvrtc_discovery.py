@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import os
 from dataclasses import dataclass
 from importlib import metadata
@@ -112,6 +113,14 @@ def find_installed_headers() -> dict[str, str]:
         if folder and Path(folder).is_dir() and folder not in folders.values():
             folders[name] = folder
     return folders
+
+
+def find_cupy_headers(source: str) -> list[str]:
+    """The folder of CuPy's headers, where it is installed, for a text that includes one."""
+    spec = importlib.util.find_spec("cupy") if "<cupy/" in source else None
+    places = spec.submodule_search_locations if spec else None
+    folders = (Path(place, "_core", "include") for place in places or ())
+    return [str(folder) for folder in folders if folder.is_dir()]
 
 
 def import_bindings() -> Any:

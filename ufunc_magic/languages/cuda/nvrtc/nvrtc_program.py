@@ -164,7 +164,7 @@ def _list_options(source: str, output: Output, arch: str, options: Sequence[str]
     if "__int128" in source:
         words.append("--device-int128")
     words += options
-    return words + device_headers.list_folders(nvrtc) if device_headers.may_include(source) else words
+    return words + device_headers.list_folders(nvrtc, source) if device_headers.may_include(source) else words
 
 
 def _run(

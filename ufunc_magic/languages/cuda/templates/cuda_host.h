@@ -7,12 +7,29 @@
 #define __UFM_CUDA_HOST_H
 #pragma GCC system_header
 
+/* What nvcc includes by itself. */
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+#include <limits.h>
+
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+/* cuda_libc.h hides them from cells, whose functions may have these names. */
+extern "C" {
+long random(void) noexcept(true);
+double drand48(void) noexcept(true);
+long lrand48(void) noexcept(true);
+long mrand48(void) noexcept(true);
+}
+
+#define CUDART_CB
+#define CUDARTAPI
 
 #define __UFM_ERRORS(X)                                                                                                \
     X(cudaSuccess, 0, "no error")                                                                                      \
@@ -27,7 +44,10 @@
     X(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                                                    \
     X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                                           \
     X(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                                                  \
+    X(cudaErrorPeerAccessUnsupported, 217, "peer access is not supported between these two devices")                    \
     X(cudaErrorNotReady, 600, "device not ready")                                                                      \
+    X(cudaErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled")                                        \
+    X(cudaErrorPeerAccessNotEnabled, 705, "peer access has not been enabled")                                                                      \
     X(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")                                        \
     X(cudaErrorLaunchOutOfResources, 701, "too many resources requested for launch")                                   \
     X(cudaErrorLaunchTimeout, 702, "the launch timed out and was terminated")                                          \
@@ -59,7 +79,8 @@ enum {
     cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2, cudaEventInterprocess = 4,
     cudaStreamDefault = 0, cudaStreamNonBlocking = 1,
     cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2, cudaHostAllocWriteCombined = 4,
-    cudaHostRegisterDefault = 0, cudaMemAttachGlobal = 1, cudaMemAttachHost = 2, cudaCpuDeviceId = -1,
+    cudaHostRegisterDefault = 0, cudaHostRegisterPortable = 1, cudaHostRegisterMapped = 2, cudaHostRegisterIoMemory = 4,
+    cudaHostRegisterReadOnly = 8, cudaMemAttachGlobal = 1, cudaMemAttachHost = 2, cudaCpuDeviceId = -1,
     cudaDeviceScheduleAuto = 0, cudaDeviceScheduleSpin = 1, cudaDeviceMapHost = 8
 };
 #define cudaStreamLegacy ((cudaStream_t)1)
@@ -76,11 +97,64 @@ enum cudaMemoryAdvise {
     cudaMemAdviseSetReadMostly = 1, cudaMemAdviseUnsetReadMostly, cudaMemAdviseSetPreferredLocation,
     cudaMemAdviseUnsetPreferredLocation, cudaMemAdviseSetAccessedBy, cudaMemAdviseUnsetAccessedBy
 };
-enum cudaDeviceAttr {
-    cudaDevAttrMaxThreadsPerBlock = 1, cudaDevAttrMaxSharedMemoryPerBlock = 8, cudaDevAttrWarpSize = 10,
-    cudaDevAttrMultiProcessorCount = 16, cudaDevAttrMaxThreadsPerMultiProcessor = 39,
-    cudaDevAttrComputeCapabilityMajor = 75, cudaDevAttrComputeCapabilityMinor = 76,
-    cudaDevAttrConcurrentManagedAccess = 89, cudaDevAttrCooperativeLaunch = 95
+#define __UFM_ATTRIBUTES(X) \
+    X(cudaDevAttrMaxThreadsPerBlock, 1, all.maxThreadsPerBlock) \
+    X(cudaDevAttrMaxBlockDimX, 2, all.maxThreadsDim[0]) \
+    X(cudaDevAttrMaxBlockDimY, 3, all.maxThreadsDim[1]) \
+    X(cudaDevAttrMaxBlockDimZ, 4, all.maxThreadsDim[2]) \
+    X(cudaDevAttrMaxGridDimX, 5, all.maxGridSize[0]) \
+    X(cudaDevAttrMaxGridDimY, 6, all.maxGridSize[1]) \
+    X(cudaDevAttrMaxGridDimZ, 7, all.maxGridSize[2]) \
+    X(cudaDevAttrMaxSharedMemoryPerBlock, 8, all.sharedMemPerBlock) \
+    X(cudaDevAttrTotalConstantMemory, 9, all.totalConstMem) \
+    X(cudaDevAttrWarpSize, 10, 32) \
+    X(cudaDevAttrMaxPitch, 11, all.memPitch) \
+    X(cudaDevAttrMaxRegistersPerBlock, 12, all.regsPerBlock) \
+    X(cudaDevAttrClockRate, 13, all.clockRate) \
+    X(cudaDevAttrTextureAlignment, 14, all.textureAlignment) \
+    X(cudaDevAttrGpuOverlap, 15, all.deviceOverlap) \
+    X(cudaDevAttrMultiProcessorCount, 16, all.multiProcessorCount) \
+    X(cudaDevAttrKernelExecTimeout, 17, 0) \
+    X(cudaDevAttrIntegrated, 18, all.integrated) \
+    X(cudaDevAttrCanMapHostMemory, 19, all.canMapHostMemory) \
+    X(cudaDevAttrComputeMode, 20, all.computeMode) \
+    X(cudaDevAttrConcurrentKernels, 31, all.concurrentKernels) \
+    X(cudaDevAttrEccEnabled, 32, 0) \
+    X(cudaDevAttrPciBusId, 33, all.pciBusID) \
+    X(cudaDevAttrPciDeviceId, 34, all.pciDeviceID) \
+    X(cudaDevAttrTccDriver, 35, 0) \
+    X(cudaDevAttrMemoryClockRate, 36, all.memoryClockRate) \
+    X(cudaDevAttrGlobalMemoryBusWidth, 37, all.memoryBusWidth) \
+    X(cudaDevAttrL2CacheSize, 38, all.l2CacheSize) \
+    X(cudaDevAttrMaxThreadsPerMultiProcessor, 39, all.maxThreadsPerMultiProcessor) \
+    X(cudaDevAttrAsyncEngineCount, 40, all.asyncEngineCount) \
+    X(cudaDevAttrUnifiedAddressing, 41, all.unifiedAddressing) \
+    X(cudaDevAttrPciDomainId, 50, all.pciDomainID) \
+    X(cudaDevAttrComputeCapabilityMajor, 75, all.major) \
+    X(cudaDevAttrComputeCapabilityMinor, 76, all.minor) \
+    X(cudaDevAttrStreamPrioritiesSupported, 78, 0) \
+    X(cudaDevAttrMaxSharedMemoryPerMultiprocessor, 81, all.sharedMemPerMultiprocessor) \
+    X(cudaDevAttrMaxRegistersPerMultiprocessor, 82, all.regsPerMultiprocessor) \
+    X(cudaDevAttrManagedMemory, 83, all.managedMemory) \
+    X(cudaDevAttrIsMultiGpuBoard, 84, 0) \
+    X(cudaDevAttrPageableMemoryAccess, 88, all.pageableMemoryAccess) \
+    X(cudaDevAttrConcurrentManagedAccess, 89, 1) \
+    X(cudaDevAttrCooperativeLaunch, 95, 1) \
+    X(cudaDevAttrMaxSharedMemoryPerBlockOptin, 97, all.sharedMemPerBlockOptin) \
+    X(cudaDevAttrHostRegisterSupported, 99, 1) \
+    X(cudaDevAttrMaxBlocksPerMultiprocessor, 106, all.maxBlocksPerMultiProcessor) \
+    X(cudaDevAttrMemoryPoolsSupported, 115, 1)
+#define __UFM_NUMBER(name, number, value) name = number,
+enum cudaDeviceAttr { __UFM_ATTRIBUTES(__UFM_NUMBER) };
+#undef __UFM_NUMBER
+enum cudaComputeMode {
+    cudaComputeModeDefault, cudaComputeModeExclusive, cudaComputeModeProhibited, cudaComputeModeExclusiveProcess
+};
+enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice, cudaMemoryTypeManaged };
+struct cudaPointerAttributes {
+    cudaMemoryType type;
+    int device;
+    void *devicePointer, *hostPointer;
 };
 struct cudaDeviceProp {
     char name[256];
@@ -97,6 +171,8 @@ struct cudaFuncAttributes {
     int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, maxDynamicSharedSizeBytes;
 };
 
+/* A program asks with cudaFuncSetAttribute(). */
+static const size_t __ufm_asked __attribute__((__unused__)) = __ufm_most_shared = 49152;
 static cudaError_t __ufm_last, __ufm_broken; /* the last error; that of a kernel, which stays */
 static cudaError_t __ufm_result(cudaError_t error)
 {
@@ -147,13 +223,15 @@ static __ufm_memory **__ufm_memory_of(const void *at)
 static bool __ufm_outside(const void *at, size_t size)
 {
     const __ufm_memory *one = *__ufm_memory_of(at);
-    return !at || (one && (size_t)(one->at + one->size - (const char *)at) < size);
+    return size && (!at || (one && (size_t)(one->at + one->size - (const char *)at) < size));
 }
 __UFM_HOST __ufm_allocate(void **at, size_t size)
 {
     __ufm_memory *one = (__ufm_memory *)malloc(sizeof *one);
     if (!at)
         return free(one), __ufm_result(cudaErrorInvalidValue);
+    if (!size)
+        return free(one), *at = 0, __ufm_result(cudaSuccess);
     /* Pages that nobody touches cost calloc() nothing. */
     void *whole = size < ~(size_t)0 - __UFM_MEMORY_ALIGNED ? calloc(1, size + __UFM_MEMORY_ALIGNED) : 0;
     if (!one || !whole) {
@@ -161,7 +239,7 @@ __UFM_HOST __ufm_allocate(void **at, size_t size)
         return __ufm_result(cudaErrorMemoryAllocation);
     }
     char *memory = (char *)whole + (__UFM_MEMORY_ALIGNED - (uintptr_t)whole % __UFM_MEMORY_ALIGNED);
-    *one = {memory, size ? size : 1, __ufm_allocated, whole};
+    *one = {memory, size, __ufm_allocated, whole};
     __ufm_allocated = one;
     *at = memory;
     return __ufm_result(cudaSuccess);
@@ -178,6 +256,7 @@ __UFM_HOST cudaFree(void *at)
     return __ufm_result(cudaSuccess);
 }
 template <class T> __UFM_HOST cudaMalloc(T **at, size_t size) { return __ufm_allocate((void **)at, size); }
+__UFM_HOST cudaMalloc(decltype(nullptr), size_t) { return __ufm_result(cudaErrorInvalidValue); }
 template <class T> __UFM_HOST cudaMallocHost(T **at, size_t size, unsigned = 0) { return __ufm_allocate((void **)at, size); }
 template <class T> __UFM_HOST cudaHostAlloc(T **at, size_t size, unsigned = 0) { return __ufm_allocate((void **)at, size); }
 template <class T> __UFM_HOST cudaMallocManaged(T **at, size_t size, unsigned = 1)
@@ -202,6 +281,13 @@ __UFM_HOST cudaFreeHost(void *at) { return cudaFree(at); }
 __UFM_HOST cudaFreeAsync(void *at, cudaStream_t) { return cudaFree(at); }
 __UFM_HOST cudaHostRegister(void *, size_t, unsigned = 0) { return __ufm_result(cudaSuccess); }
 __UFM_HOST cudaHostUnregister(void *) { return __ufm_result(cudaSuccess); }
+__UFM_HOST cudaHostGetFlags(unsigned *flags, void *) { return *flags = cudaHostAllocMapped, __ufm_result(cudaSuccess); }
+__UFM_HOST cudaPointerGetAttributes(cudaPointerAttributes *all, const void *at)
+{
+    bool ours = *__ufm_memory_of(at);
+    *all = {ours ? cudaMemoryTypeManaged : cudaMemoryTypeUnregistered, ours ? 0 : -2, ours ? (void *)at : 0, (void *)at};
+    return __ufm_result(cudaSuccess);
+}
 
 __UFM_HOST cudaMemcpy(void *to, const void *from, size_t size, cudaMemcpyKind kind)
 {
@@ -216,6 +302,11 @@ __UFM_HOST cudaMemcpy(void *to, const void *from, size_t size, cudaMemcpyKind ki
 __UFM_HOST cudaMemcpyAsync(void *to, const void *from, size_t size, cudaMemcpyKind kind, cudaStream_t = 0)
 {
     return cudaMemcpy(to, from, size, kind);
+}
+__UFM_HOST cudaMemcpyPeer(void *to, int, const void *from, int, size_t size) { return cudaMemcpy(to, from, size, cudaMemcpyDefault); }
+__UFM_HOST cudaMemcpyPeerAsync(void *to, int, const void *from, int, size_t size, cudaStream_t = 0)
+{
+    return cudaMemcpy(to, from, size, cudaMemcpyDefault);
 }
 __UFM_HOST cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
                         cudaMemcpyKind kind)
@@ -322,6 +413,10 @@ __UFM_HOST cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return __ufm_resu
 __UFM_HOST cudaDeviceSetLimit(cudaLimit, size_t) { return __ufm_result(cudaSuccess); }
 __UFM_HOST cudaDeviceGetLimit(size_t *value, cudaLimit) { return *value = __UFM_STACK, __ufm_result(cudaSuccess); }
 __UFM_HOST cudaDeviceCanAccessPeer(int *can, int, int) { return *can = 0, __ufm_result(cudaSuccess); }
+/* There is one device, and no device is a peer of itself. */
+__UFM_HOST cudaDeviceEnablePeerAccess(int, unsigned) { return __ufm_result(cudaErrorInvalidDevice); }
+__UFM_HOST cudaDeviceDisablePeerAccess(int) { return __ufm_result(cudaErrorPeerAccessNotEnabled); }
+__UFM_HOST cudaDeviceGetPCIBusId(char *text, int length, int) { return snprintf(text, length, "0000:00:00.0"), cudaSuccess; }
 __UFM_HOST cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
 {
     return *least = *greatest = 0, __ufm_result(cudaSuccess);
@@ -335,7 +430,7 @@ __UFM_HOST cudaGetDeviceProperties(cudaDeviceProp *all, int device)
     memset((void *)all, 0, sizeof *all);
     strcpy(all->name, "CPU emulation");
     all->totalGlobalMem = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
-    all->sharedMemPerBlock = all->sharedMemPerBlockOptin = all->sharedMemPerMultiprocessor = 49152;
+    all->sharedMemPerBlock = 49152, all->sharedMemPerBlockOptin = __UFM_MOST_SHARED, all->sharedMemPerMultiprocessor = 233472;
     all->memPitch = 0x7fffffff, all->totalConstMem = 65536, all->textureAlignment = 512;
     all->regsPerBlock = all->regsPerMultiprocessor = 65536, all->warpSize = 32;
     all->maxThreadsPerBlock = all->maxThreadsDim[0] = all->maxThreadsDim[1] = 1024, all->maxThreadsDim[2] = 64;
@@ -347,21 +442,15 @@ __UFM_HOST cudaGetDeviceProperties(cudaDeviceProp *all, int device)
     all->concurrentManagedAccess = all->cooperativeLaunch = all->pageableMemoryAccess = 1;
     return __ufm_result(cudaSuccess);
 }
-__UFM_HOST cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device)
+__UFM_HOST cudaDeviceGetAttribute(int *value_, cudaDeviceAttr attribute, int device)
 {
     cudaDeviceProp all;
     if (cudaError_t error = cudaGetDeviceProperties(&all, device))
         return error;
+#define __UFM_VALUE(name, number, value) case number: *value_ = (int)(value); break;
     switch ((int)attribute) {
-    case cudaDevAttrMaxThreadsPerBlock: *value = all.maxThreadsPerBlock; break;
-    case cudaDevAttrMaxSharedMemoryPerBlock: *value = (int)all.sharedMemPerBlock; break;
-    case cudaDevAttrWarpSize: *value = 32; break;
-    case cudaDevAttrMultiProcessorCount: *value = all.multiProcessorCount; break;
-    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = all.maxThreadsPerMultiProcessor; break;
-    case cudaDevAttrComputeCapabilityMajor: *value = all.major; break;
-    case cudaDevAttrComputeCapabilityMinor: *value = all.minor; break;
-    case cudaDevAttrConcurrentManagedAccess: case cudaDevAttrCooperativeLaunch: *value = 1; break;
-    default: *value = 0; return __ufm_result(cudaErrorInvalidValue);
+        __UFM_ATTRIBUTES(__UFM_VALUE)
+    default: *value_ = 0; return __ufm_result(cudaErrorInvalidValue);
     }
     return cudaSuccess;
 }
@@ -504,7 +593,13 @@ __UFM_UNTYPED(cudaLaunchKernel);
 __UFM_UNTYPED(cudaLaunchCooperativeKernel);
 template <class K> __UFM_HOST cudaFuncSetAttribute(K, cudaFuncAttribute attribute, int value)
 {
-    return __ufm_result(attribute == 8 && value > 49152 ? cudaErrorInvalidValue : cudaSuccess);
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize)
+        return __ufm_result(cudaSuccess);
+    if (value > __UFM_MOST_SHARED)
+        return __ufm_result(cudaErrorInvalidValue);
+    if (value > 0 && (size_t)value > __ufm_most_shared)
+        __ufm_most_shared = (size_t)value;
+    return __ufm_result(cudaSuccess);
 }
 template <class K> __UFM_HOST cudaFuncSetCacheConfig(K, cudaFuncCache) { return __ufm_result(cudaSuccess); }
 template <class K> __UFM_HOST cudaFuncGetAttributes(cudaFuncAttributes *all, K)

@@ -37,6 +37,8 @@ enum { __UFM_STACK = 256 << 10, __UFM_GUARD = 64 << 10 };
 #define __UFM_UNCHECKED
 #endif
 
+static size_t __ufm_most_shared = __UFM_MOST_SHARED;
+
 struct __ufm_quit {}; /* unwinds a thread whose block has failed */
 
 struct __ufm_block;
@@ -618,9 +620,9 @@ static bool __ufm_launchable(const unsigned grid[3], const unsigned block[3], si
     else if (threads > bounds)
         snprintf(__ufm_launch_text, __UFM_TEXT_SIZE,
                  "A block of %llu threads is too large: the kernel's __launch_bounds__ say %u.", threads, bounds);
-    else if (shared > 49152)
+    else if (shared > __ufm_most_shared)
         snprintf(__ufm_launch_text, __UFM_TEXT_SIZE,
-                 "%zu bytes of dynamic shared memory are too many: a block has at most 49152.", shared);
+                 "%zu bytes of dynamic shared memory are too many: a block has at most %zu.", shared, __ufm_most_shared);
     return !__ufm_launch_text[0];
 }
 

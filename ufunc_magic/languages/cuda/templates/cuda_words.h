@@ -40,11 +40,12 @@
 #define __shared__ static
 #define __dynshm__
 #endif
+/* What a block of an H100 may have where the driver is asked, as calls from Python do; 48 kB where nobody asks. */
+#define __UFM_MOST_SHARED 232448
 #ifdef __UFM_CUDA_DYNAMIC_SHARED__
 #define __UFM_TEXT(x) __UFM_TEXT_(x)
 #define __UFM_TEXT_(x) #x
-/* What a block may have where nothing was asked of the driver. */
-#define __UFM_DYNAMIC_SHARED_BYTES 49152
+#define __UFM_DYNAMIC_SHARED_BYTES __UFM_MOST_SHARED
 extern "C" {
 __attribute__((__used__, __visibility__("hidden"), __aligned__(128))) __dynshm__ char
     __ufm_dynamic_shared[__UFM_DYNAMIC_SHARED_BYTES];

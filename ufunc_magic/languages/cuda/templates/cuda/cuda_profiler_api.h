@@ -1,0 +1,2 @@
+/* All of it is there from the start. */
+#include "../cuda.h"
