@@ -486,7 +486,7 @@ def _list_lines(output: str, name: str) -> list[int]:
 
 
 def _list_errors_in_loops(output: str) -> list[tuple[int, str]]:
-    """List the line and the message of each error in generated code, and in a template that generated code instantiates.
+    """List line and message of the errors in generated code, and in templates that generated code instantiates.
 
     gcc reports before an error where the instantiation begins, clang after it.
     """
