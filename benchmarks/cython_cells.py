@@ -1,7 +1,8 @@
 """What %%cython_ufunc must reach: against Cython's own work and one bare C compile, %%cython, and @cython.ufunc.
 
-    python benchmarks/cython_cells.py             everything, about four minutes
-    python benchmarks/cython_cells.py compiling   one part
+    python benchmarks/cython_cells.py                  everything, about twenty minutes
+    python benchmarks/cython_cells.py compiling        one part
+    python benchmarks/cython_cells.py lectures 0 25    some cells of lecture_cells.py; the others keep their rows
 
 Every ratio is of two things measured in turns in this one run; figures are medians.  The result goes to
 benchmarks/results/cython.json.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import re
 import statistics
 import subprocess
@@ -28,6 +30,7 @@ from Cython.Build import cythonize
 from Cython.Compiler.Main import CompilationOptions, compile_single
 from Cython.Compiler.Options import default_options
 from IPython.core.interactiveshell import InteractiveShell
+from lecture_cells import WAYS, read_cells
 from reach import FORMULAS, in_turns  # gives this process an empty cache
 
 import ufunc_magic as um
@@ -276,17 +279,69 @@ def overhead() -> dict[str, Any]:
     }
 
 
-PARTS = (compiling, again, throughput, simd, overhead)
+def _start(way: str) -> subprocess.Popen[str]:
+    """A process that runs cells in one way, with empty caches."""
+    folders = {name: tempfile.mkdtemp(prefix="ufunc-magic-") for name in ("UFUNC_MAGIC_CACHE", "IPYTHONDIR")}
+    command = [sys.executable, "-W", "ignore", str(Path(__file__).with_name("lecture_cells.py")), way]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    return subprocess.Popen(command, text=True, env={**os.environ, **folders}, **pipes)
+
+
+def lectures(first: str = "0", last: str = "1000") -> dict[str, Any]:
+    """A hundred cells by %%cython, with -q and with a table: values, and CPU seconds (the machine may be busy)."""
+    known = json.loads(RESULTS.read_text()).get("lectures", {}).get("rows", {}) if RESULTS.exists() else {}
+    cells, running = read_cells(), {way: _start(way) for way in WAYS}
+    for number in range(int(first), min(int(last), len(cells))):
+        row = {}
+        for way in WAYS if number % 2 else reversed(WAYS):
+            process = running[way]
+            assert process.stdin
+            assert process.stdout
+            print(number, file=process.stdin, flush=True)
+            row[way] = json.loads(process.stdout.readline() or '{"fault": "the process ended"}')
+            if process.poll() is not None:
+                running[way] = _start(way)
+        known[str(number)] = row
+        print(
+            number,
+            {way: answer.get("fault", round(answer.get("cpu", 0), 2)) for way, answer in row.items()},
+            flush=True,
+        )
+    for process in running.values():
+        process.communicate()
+    return {**_summarize(known), "rows": known}
+
+
+def _summarize(rows: dict[str, Any]) -> dict[str, Any]:
+    """How many cells are lost and differ, and quartiles of the ratios to %%cython."""
+    cells, found = read_cells(), {"cells": len(rows)}
+    for way in [w for w in WAYS if w != "cython"]:
+        pairs = {n: (row["cython"], row[way]) for n, row in rows.items() if "fault" not in row["cython"]}
+        ratios = sorted(ours["cpu"] / theirs["cpu"] for theirs, ours in pairs.values() if "fault" not in ours)
+        found[way] = {
+            "lost": [cells[int(n)].calls[0] for n, (_, ours) in pairs.items() if "fault" in ours],
+            "other values": [
+                cells[int(n)].calls[0]
+                for n, (theirs, ours) in pairs.items()
+                if theirs.get("values") != ours.get("values")
+            ],
+            "CPU / %%cython": [round(q, 3) for q in statistics.quantiles(ratios, n=4)] if len(ratios) > 1 else ratios,
+        }
+    return found
+
+
+PARTS = (compiling, again, throughput, simd, overhead, lectures)
 
 
 def main() -> None:
-    wanted = sys.argv[1:] or [part.__name__ for part in PARTS]
+    wanted = sys.argv[1:2] or [part.__name__ for part in PARTS]
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     results["machine"] = machine.describe("cython", "setuptools", "ufunc_magic")
     for part in PARTS:
         if part.__name__ in wanted:
-            results[part.__name__] = part()
-            print(part.__name__, json.dumps(results[part.__name__], indent=1))
+            results[part.__name__] = part(*sys.argv[2:])
+            shown = {k: v for k, v in results[part.__name__].items() if k != "rows"}
+            print(part.__name__, json.dumps(shown, indent=1))
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(results, indent=1) + "\n")
 

@@ -58,15 +58,30 @@ def test_help_shows_the_docstring(name: str, cell: Build) -> None:
     assert cell.quiet.__doc__ is None
 
 
-@pytest.mark.skipif(
-    sys.version_info >= (3, 13), reason="on Python 3.13 it ends the process, as with %%cython (roadmap)"
+@pytest.fixture(
+    scope="module",
+    params=[
+        "plain",
+        pytest.param(
+            "traced",
+            marks=pytest.mark.skipif(
+                sys.version_info >= (3, 13),
+                reason="from 3.13 on a traced call enters Python (sys.monitoring), where the stack may overflow",
+            ),
+        ),
+    ],
 )
+def recursive(request: pytest.FixtureRequest, shared_cache_folder: Path) -> Build:
+    text = CELL if request.param == "traced" else CELL.split("\n", 2)[2]
+    return compile_in(shared_cache_folder, text, language="cython")
+
+
 @pytest.mark.parametrize("value", [10**30, 2.0**100, Fraction(10**30)], ids=["int", "float", "fraction"])
-def test_endless_recursion_is_named_whatever_the_argument_is(value: Any, cell: Build) -> None:
+def test_endless_recursion_is_named_whatever_the_argument_is(value: Any, recursive: Build) -> None:
     with pytest.raises(um.CellCrashed, match=r"factorial\(1\.?\d*e\+30\) overflowed the stack"):
-        cell.factorial(value)
+        recursive.factorial(value)
     with pytest.raises(um.CellCrashed, match="recursion"):
-        cell.shifted(n=2, x=value)
+        recursive.shifted(n=2, x=value)
 
 
 def test_line_profiler_finds_the_text_of_a_cell_that_traces_its_lines(cell: Build) -> None:
