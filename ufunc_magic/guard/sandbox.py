@@ -115,8 +115,8 @@ class Sandbox:
         Returns
         -------
         tuple
-            The fault, or ``""``; of a checked launch the code address, the address that it touched and the bytes (0 if
-            there was no fault); the addresses of the arrays, relative to the same start.
+            The fault, or ``""``; the code address, the address that it touched, the bytes (0 if there was no
+            stray access) and the other code address of a race; the addresses of the arrays, relative to the same start.
 
         Raises
         ------

@@ -1,7 +1,8 @@
-"""The first launch of a kernel on arrays of new sizes runs on guarded copies: what lies outside is an error."""
+"""What lies outside of arrays is an error of a first launch; races on shared memory are with --sanitize."""
 
 from __future__ import annotations
 
+import shutil
 import sys
 from typing import Any
 
@@ -95,3 +96,91 @@ def test_a_cell_without_the_guard_launches_on_the_arrays() -> None:
     x = np.zeros(1, "i8")
     kernel[1, 1](x)
     assert x[0] == x.ctypes.data
+
+
+RACES = """\
+__global__ void unmet(float *x)
+{
+    __shared__ float s[64];
+    s[threadIdx.x] = x[threadIdx.x];
+    x[threadIdx.x] = s[63 - threadIdx.x];
+}
+__global__ void largest(float *x)
+{
+    __shared__ float s[64];
+    s[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    float m = s[0];
+    s[threadIdx.x] = x[threadIdx.x] - m;
+    __syncthreads();
+    x[threadIdx.x] = s[63 - threadIdx.x];
+}
+__global__ void sums(float *x)
+{
+    __shared__ float s[64];
+    s[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    for (int o = 32; o; o /= 2)
+        if (threadIdx.x < o) s[threadIdx.x] += s[threadIdx.x + o];
+    x[threadIdx.x] = s[0];
+}
+__global__ void last(float *x)
+{
+    __shared__ float s;
+    s = (float)threadIdx.x;
+    __syncthreads();
+    x[threadIdx.x] = s;
+}
+__global__ void another_warp(float *x)
+{
+    __shared__ float s[64];
+    s[threadIdx.x] = x[threadIdx.x];
+    __syncwarp();
+    x[threadIdx.x] = s[63 - threadIdx.x];
+}
+__global__ void dynamic(float *x)
+{
+    extern __shared__ int d[];
+    d[threadIdx.x] = 1;
+    x[threadIdx.x] = d[(threadIdx.x + 1) % 64];
+}
+__global__ void met(float *x)
+{
+    __shared__ float s[64];
+    __shared__ int flag, count;
+    extern __shared__ int d[];
+    const int t = threadIdx.x;
+    if (t == 0) flag = count = 0;
+    s[t] = x[t];
+    __syncthreads();
+    for (int o = 32; o; o /= 2) {
+        if (t < o) s[t] += s[t + o];
+        __syncthreads();
+    }
+    if (x[t] >= 0) flag = 5; // all write the same
+    d[atomicAdd(&count, 1)] = t;
+    __syncthreads();
+    x[t] = s[0] + flag + count + d[t];
+    __syncthreads();
+    s[t] = x[t];
+    __syncwarp();
+    x[t] = s[t ^ 1] + __shfl_xor_sync(~0u, s[t], 1);
+    s[t] = 0;
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="kernels are checked with gcc")
+def test_races_on_shared_memory_are_told_with_both_lines() -> None:
+    cell, x = um.compile_cuda(RACES, device="cpu", sanitize=True), np.arange(64, dtype="f4")
+    for name, words in (
+        ("unmet", r"thread \(31, 0, 0\) read .* writes on line 4; the other access is on line 5"),
+        ("largest", r"Thread \(1, 0, 0\) .*thread \(0, 0, 0\) wrote .* reads on line 12; .* on line 13"),
+        ("sums", r"a race: with no barrier between, .* on line 23; .* on line 23"),
+        ("last", r"thread \(0, 0, 0\) wrote .* writes on line 29; .* on line 29"),
+        ("another_warp", r"thread \(63, 0, 0\) wrote .* reads on line 38; .* on line 36"),
+        ("dynamic", r"thread \(0, 0, 0\) read .* writes on line 43; .* on line 44"),
+    ):
+        with pytest.raises(um.CellCrashed, match=words):
+            cell[name][2, 64, 256](x)
+    cell.met[2, 64, 256](x)

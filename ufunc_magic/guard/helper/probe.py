@@ -263,15 +263,16 @@ def _call(loop: int | None, case: dict[str, Any], places: list[int]) -> None:
 def _launch(handle: ctypes.CDLL, kernel: int | None, case: dict[str, Any], here: int) -> tuple[bytes, tuple[int, ...]]:
     """Launch an emulated kernel.
 
-    Why it failed, and of a checked one where it was, what it find_touched, counted from ``here``, and how many bytes.
+    Why it failed, and ``__ufm_stray`` of the templates with its address counted from ``here``.
     """
     for value, array in case["pointers"]:
         ctypes.c_void_p.from_address(here + value).value = here + array
     arguments = (ctypes.c_void_p * max(1, len(case["places"])))(*(here + place for place in case["places"]))
-    stray = (ctypes.c_size_t * 3)()
-    if hasattr(handle, "__ufm_stray"):  # --sanitize
-        stray = (ctypes.c_size_t * 3).in_dll(handle, "__ufm_stray")
-        stray[2] = 0
+    stray = (ctypes.c_size_t * 4)()
+    if hasattr(handle, "__ufm_stray"):
+        stray = (ctypes.c_size_t * 4).in_dll(handle, "__ufm_stray")
+        stray[2] = stray[3] = 0
+    if hasattr(handle, "__ufm_array_count"):  # --sanitize
         ctypes.c_size_t.in_dll(handle, "__ufm_array_count").value = len(case["arrays"])
         spans = (ctypes.c_size_t * 2 * 64).in_dll(handle, "__ufm_arrays")
         for span, (place, size) in zip(spans, case["arrays"], strict=False):
@@ -280,7 +281,7 @@ def _launch(handle: ctypes.CDLL, kernel: int | None, case: dict[str, Any], here:
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)(kernel or 0)
     call(ctypes.addressof(grid), ctypes.addressof(block), case["shared"], ctypes.addressof(arguments))
     handle.__ufm_launch_error.restype = ctypes.c_char_p
-    return handle.__ufm_launch_error() or b"", (stray[0], stray[1] - here, stray[2])
+    return handle.__ufm_launch_error() or b"", (stray[0], stray[1] - here, stray[2], stray[3])
 
 
 def _find_base(address: int) -> int:

@@ -79,11 +79,12 @@ def blank_refused(source: str, diagnostics: Sequence[Diagnostic], *, name: str) 
 # --------------------------------------------------------------------------------- shared memory
 
 
-def declare_shared_memory(source: str) -> tuple[str, Sequence[str]]:
+def declare_shared_memory(source: str, *, checked: bool = False) -> tuple[str, Sequence[str]]:
     """The cell as the host compiles it, and its ``extern __shared__`` arrays; see ``templates/cuda_words.h``.
 
     After the declaration of each other array follows, on its line, that a block has room for those in sight and, where
     blocks may wait for each other, that each has its own. Loops that may wait for ``volatile`` memory let others go on.
+    With ``checked`` the name is that of a reference, so that each access is seen (``templates/cuda_checked.h``).
     """
     has_volatile = bool(_VOLATILE.search(source))
     if "__shared__" not in source and not has_volatile:
@@ -114,6 +115,10 @@ def declare_shared_memory(source: str) -> tuple[str, Sequence[str]]:
             more = f'static_assert({sizes} <= {_MOST_SHARED}, "{message}");'
             if waits:
                 more += "".join(f"__ufm_shared_object(&{name}, sizeof {name});" for name in names)
+            for name in names if checked else ():
+                place = next(n for n in c.walk(node) if n.type == "identifier" and c.take_text(n) == name)
+                edits.append((place.start_byte, place.start_byte, "__ufm_own_"))
+                more = f"auto &{name} = __ufm_hide(__ufm_own_{name});{more}"
             edits.append((node.end_byte, node.end_byte, more))
     raw = cuda_text.read(source).raw
     pieces, end = list[bytes](), 0

@@ -188,7 +188,7 @@ def _compile_emulated(
     if reading.empty:
         raise replace(cell, source=on_device).find_fault_alone() or describe_nothing_to_bind(reading)
     plan, cell = cell.plan(unit, words=c.find_stand_ins(unit.identifiers | unit.calls), floats=True)
-    translation, before, marker = _translate(reading, plan, on_device)
+    translation, before, marker = _translate(reading, plan, on_device, checked=sanitized)
     cell = replace(cell, before=before)
     with ThreadPoolExecutor(2, thread_name_prefix="ufunc_magic-cuda") as pool:
         # The compiler is a process of its own, so the Python forms and NVRTC cost nothing meanwhile.
@@ -233,9 +233,11 @@ def _compile_emulated(
     return CompiledCell(object_code, report_data, read_too.files_read(list_provided_folders(source)))
 
 
-def _translate(reading: Reading, plan: cells.UnitPlan, on_device: str) -> tuple[codegen.Translation, str, bytes]:
+def _translate(
+    reading: Reading, plan: cells.UnitPlan, on_device: str, *, checked: bool
+) -> tuple[codegen.Translation, str, bytes]:
     """The unit of the device's part, the text before the cell in it, and the mark of the exports' types."""
-    hosted, dynamic = declare_shared_memory(on_device)
+    hosted, dynamic = declare_shared_memory(on_device, checked=checked)
     before = write_shim(reading.source, reading.unit, dynamic)
     seed = "\0".join([reading.source, reading.name, repr(reading.options.key())])
     after, pointers, marker = kernel_prototypes.write_exports(reading.exports, reading.variables, seed=seed)

@@ -327,7 +327,7 @@ class Kernel(BoundFunction):
         if known or sys.platform == "win32" or sum(array.nbytes for array in lent) > MOST_BYTES:
             return *self._launch_here(launch, values, lent), [array.ctypes.data for array in lent]
         fault, places = "", list[int]()
-        stray: tuple[int, ...] = (0, 0, 0)
+        stray: tuple[int, ...] = (0, 0, 0, 0)
         for flush in ("", "end", "start"):
             try:
                 copies = GuardedCopies(lent, flush=flush)
@@ -360,10 +360,10 @@ class Kernel(BoundFunction):
         grid, block = (np.array(sizes, np.uint32) for sizes in (launch.grid, launch.block))
         call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)(self._address)
         try:
-            stray = (ctypes.c_size_t * 3).in_dll(self._owner.handle, "__ufm_stray")
+            stray = (ctypes.c_size_t * 4).in_dll(self._owner.handle, "__ufm_stray")
         except ValueError:  # where faults have no place
-            stray = (ctypes.c_size_t * 3)()
-        stray[2] = 0
+            stray = (ctypes.c_size_t * 4)()
+        stray[2] = stray[3] = 0
         if "lines" in self.object_code.device:  # --sanitize
             ctypes.c_size_t.in_dll(self._owner.handle, "__ufm_array_count").value = len(arrays)
             spans = (ctypes.c_size_t * 2 * 64).in_dll(self._owner.handle, "__ufm_arrays")
@@ -455,15 +455,18 @@ def _explain_place(
     Parameters
     ----------
     stray : sequence of int
-        ``__ufm_stray`` of ``templates/cuda_launch.h``: the place in the code, the address it touched, how many bytes.
+        ``__ufm_stray`` of ``templates/cuda_launch.h``: the place in the code, the address it touched, how many bytes,
+        and the place of the other access of a race.
     arrays : sequence
         Names, addresses and arrays of the launch.
     """
-    code, address, size = stray
+    code, address, size, other = stray
     if not size:
         return ""
-    line = next((row[2] for row in lines if row[0] < code <= row[1]), 0)
+    line, other_line = (next((row[2] for row in lines if row[0] < at <= row[1]), 0) for at in (code, other))
     at = f" on line {place.line(line)}" if line else ""
+    if other:
+        return f"{at}; the other access is on line {place.line(other_line)}." if other_line else f"{at}."
     for name, start, array in arrays:
         index = (address - start) // array.itemsize
         if -_NEAR < index < array.size + _NEAR:

@@ -52,6 +52,7 @@ static __attribute__((__unused__, __format__(__printf__, 1, 2))) int __ufm_print
 {
     va_list values;
     __ufm_before(0);
+    __ufm_now.atomic = false;
     __UFM_LOOKING(false);
     va_start(values, format);
     const int count = vprintf(format, values);

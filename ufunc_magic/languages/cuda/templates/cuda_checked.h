@@ -2,6 +2,8 @@
  *
  * The compiler puts calls in front of loads and stores, as for a kernel of an operating system that has its own rules.  A
  * thread may touch the arrays of the launch, its own stack, what the cell defines, and what the launch keeps of its block.
+ * Two threads may touch the same shared memory, if one of them writes, only where the block has met between, or lanes of
+ * their warp; atomics are left out, and so is a thread that writes what is there.
  */
 #ifndef __UFM_CUDA_CHECKED_H
 #define __UFM_CUDA_CHECKED_H
@@ -13,6 +15,148 @@ extern const char _end[] __attribute__((__visibility__("hidden")));
 /* Where the arrays of the next launch begin and end. */
 __UFM_SHOWN size_t __ufm_arrays[64][2] = {};
 __UFM_SHOWN size_t __ufm_array_count = 0;
+}
+
+/* The last accesses of a byte of shared memory: the last one that wrote, and two different ones that read. */
+struct __ufm_access {
+    unsigned epoch, meeting, place;
+    unsigned short thread; /* and one; 0: none */
+};
+enum { __UFM_WRITER, __UFM_READER, __UFM_OTHER_READER, __UFM_ACCESSES };
+struct __ufm_pending {
+    const void *at;
+    size_t size;
+    unsigned char before[16];
+    unsigned place;
+};
+static thread_local struct {
+    __ufm_access (*bytes)[__UFM_ACCESSES];
+    unsigned (*met)[32]; /* by thread and lane: the last meeting of the two */
+    /* A write after another thread's, until it is known whether it changes anything. */
+    __ufm_pending write;
+    __ufm_access other;
+    /* The last reads of the running thread: the compiler calls nothing for a write that follows. */
+    __ufm_pending reads[16];
+    unsigned count;
+} __ufm_races;
+
+static void __ufm_forget_accesses()
+{
+    free(__ufm_races.bytes), free(__ufm_races.met);
+    __ufm_races = {};
+}
+
+static void __ufm_have_met(__ufm_block *block, unsigned warp, unsigned group)
+{
+    block->meeting++;
+    for (unsigned rest = group; __ufm_races.met && rest; rest &= rest - 1)
+        for (unsigned others = group; others; others &= others - 1)
+            __ufm_races.met[32 * warp + __builtin_ctz(rest)][__builtin_ctz(others)] = block->meeting;
+}
+
+static void __ufm_race(const char *does, unsigned place, const __ufm_access &other, const char *did)
+{
+    __ufm_block *block = __ufm_running_block;
+    const unsigned t = other.thread - 1u;
+    const dim3 n = block->threads;
+    char text[160];
+    if (!block->failed)
+        __ufm_stray = {place, 0, 1, other.place};
+    snprintf(text, sizeof text, "a race: with no barrier between, thread (%u, %u, %u) %s the shared memory that it %s", t % n.x,
+             t / n.x % n.y, t / n.x / n.y, did, does);
+    __ufm_block_failed(block, text);
+}
+
+static bool __ufm_is_apart(const __ufm_block *block, unsigned thread, const __ufm_access &other)
+{
+    const unsigned t = other.thread - 1u;
+    if (!other.thread || t == thread || other.epoch != block->epoch)
+        return true;
+    return t / 32 == thread / 32 && __ufm_races.met[thread][t % 32] > other.meeting;
+}
+
+static bool __ufm_has_changed(const __ufm_pending &pending)
+{
+    return pending.at && memcmp(pending.at, pending.before, pending.size);
+}
+
+/* False: it is a race. */
+static bool __ufm_note(__ufm_block *block, const void *at, size_t size, bool written, unsigned place)
+{
+    const unsigned thread = block->running->number;
+    const __ufm_access own = {block->epoch, block->meeting, place, (unsigned short)(thread + 1)};
+    for (size_t k = 0; k < size; k++) {
+        __ufm_access *byte = __ufm_races.bytes[(const char *)at - (const char *)__ufm_own.low + k];
+        if (!__ufm_is_apart(block, thread, byte[__UFM_WRITER])) {
+            if (!written)
+                return __ufm_race("reads", place, byte[__UFM_WRITER], "wrote"), false;
+            if (size <= sizeof __ufm_races.write.before && !__ufm_races.write.at) {
+                memcpy(__ufm_races.write.before, at, size);
+                __ufm_races.write.at = at, __ufm_races.write.size = size, __ufm_races.write.place = place;
+                __ufm_races.other = byte[__UFM_WRITER];
+            }
+        }
+        for (unsigned n = __UFM_READER; written && n < __UFM_ACCESSES; n++)
+            if (!__ufm_is_apart(block, thread, byte[n]))
+                return __ufm_race("writes", place, byte[n], "read"), false;
+        if (!written && byte[__UFM_READER].thread != own.thread)
+            byte[__UFM_OTHER_READER] = byte[__UFM_READER];
+        byte[written ? __UFM_WRITER : __UFM_READER] = own;
+    }
+    return true;
+}
+
+/* What the running thread has written since it was looked at last. */
+static void __ufm_settle()
+{
+    __ufm_block *block = __ufm_running_block;
+    if (__ufm_has_changed(__ufm_races.write))
+        __ufm_race("writes", __ufm_races.write.place, __ufm_races.other, "wrote");
+    __ufm_races.write.at = 0;
+    for (__ufm_pending &read : __ufm_races.reads)
+        if (__ufm_has_changed(read)) {
+            memcpy(read.before, read.at, read.size);
+            if (!__ufm_note(block, read.at, read.size, true, read.place))
+                break;
+            __ufm_races.write.at = 0;
+        }
+}
+/* Before another thread runs. */
+static void __ufm_settle_thread()
+{
+    if (!__ufm_races.bytes)
+        return;
+    __ufm_settle();
+    for (__ufm_pending &read : __ufm_races.reads)
+        read.at = 0;
+}
+
+static bool __ufm_note_shared(__ufm_block *block, const void *at, size_t size, bool written, unsigned place)
+{
+    if (!__ufm_races.bytes) {
+        __ufm_races.bytes = (__ufm_access (*)[__UFM_ACCESSES])calloc(__ufm_own.length, sizeof *__ufm_races.bytes);
+        __ufm_races.met = (unsigned (*)[32])calloc(1024, sizeof *__ufm_races.met);
+        if (!__ufm_races.bytes || !__ufm_races.met)
+            return __ufm_forget_accesses(), true;
+    }
+    __ufm_settle();
+    if (block->failed || !__ufm_note(block, at, size, written, place))
+        return false;
+    __ufm_pending &read = __ufm_races.reads[__ufm_races.count++ % 16];
+    if (!written && size <= sizeof read.before) {
+        read.at = at, read.size = size, read.place = place;
+        memcpy(read.before, at, size);
+    }
+    return true;
+}
+
+/* The thread stays where it is: compilers take calls before accesses for ones that cannot throw. */
+static void __ufm_stay(__ufm_block *block)
+{
+    __ufm_fiber *fiber = block->running;
+    block->live[fiber->number / 32] &= ~(1u << fiber->number % 32);
+    fiber->call = 0;
+    __ufm_leave(fiber);
 }
 
 __UFM_UNCHECKED static void __ufm_look(const void *at, size_t size, bool written, const void *place)
@@ -35,18 +179,32 @@ __UFM_UNCHECKED static void __ufm_look(const void *at, size_t size, bool written
 #endif
     for (size_t k = 0; k < __ufm_array_count && !fine; k++)
         fine = __ufm_within(address, size, (const void *)__ufm_arrays[k][0], __ufm_arrays[k][1] - __ufm_arrays[k][0]);
-    if (fine)
+    if (fine && !__ufm_within(address, size, __ufm_own.low, __ufm_own.length))
         return;
     __ufm_looking = false;
+    if (fine) {
+        /* What this header keeps is thread-local as well. */
+        const bool ours = __ufm_now.atomic || __ufm_within(address, size, &__ufm_now, sizeof __ufm_now) ||
+                          __ufm_within(address, size, &__ufm_votes, sizeof __ufm_votes);
+        if (!ours && !__ufm_note_shared(block, at, size, written, (unsigned)((const char *)place - __ehdr_start)))
+            __ufm_stay(block);
+        __ufm_looking = true;
+        return;
+    }
     if (!block->failed)
-        __ufm_stray = {(size_t)((const char *)place - __ehdr_start), address, size};
+        __ufm_stray = {(size_t)((const char *)place - __ehdr_start), address, size, 0};
     char text[100];
     snprintf(text, sizeof text, "it %s %zu bytes outside of %s", written ? "writes" : "reads", size, what);
     __ufm_block_failed(block, text);
-    /* Compilers take these calls for ones that cannot throw: the thread stays where it is. */
-    block->live[fiber->number / 32] &= ~(1u << fiber->number % 32);
-    fiber->call = 0;
-    __ufm_leave(fiber);
+    __ufm_stay(block);
+}
+
+/* The same object, without its name: the compiler calls nothing for those that it sees to be in bounds. */
+template <class T> static inline T &__ufm_hide(T &object)
+{
+    T *at = &object;
+    __asm__("" : "+r"(at));
+    return *at;
 }
 
 /* By other names, since compilers know these. */

@@ -78,6 +78,7 @@ struct __ufm_block {
     unsigned at_barrier, line;
     __ufm_scope scope;
     bool mixed;
+    unsigned epoch, meeting; /* how often the block, and lanes of it, have met */
     unsigned spinning; /* how many look at memory again and again */
     __ufm_fiber *at[1024];
     /* Who goes on when the running one waits. */
@@ -127,9 +128,19 @@ static thread_local __ufm_block *__ufm_running_block;
 /* Whether the cell's own code is running, so that its accesses are looked at (cuda_checked.h). */
 #ifdef __UFM_CUDA_CHECKED__
 static thread_local bool __ufm_looking;
-#define __UFM_LOOKING(on) (__ufm_looking = on)
+static void __ufm_settle_thread();
+static inline void __ufm_set_looking(bool on)
+{
+    const bool ends = __ufm_looking && !on;
+    __ufm_looking = on;
+    if (ends)
+        __ufm_settle_thread();
+}
+#define __UFM_LOOKING(on) __ufm_set_looking(on)
+static void __ufm_have_met(__ufm_block *block, unsigned warp, unsigned group);
 #else
 #define __UFM_LOOKING(on) ((void)0)
+static void __ufm_have_met(__ufm_block *, unsigned, unsigned) {}
 #endif
 static thread_local char __ufm_launch_text[__UFM_TEXT_SIZE];
 
@@ -184,7 +195,7 @@ static void __ufm_run_thread(__ufm_block *block, unsigned thread)
     threadIdx = {thread % block->threads.x, thread / block->threads.x % block->threads.y,
                  thread / block->threads.x / block->threads.y};
     block->running->number = thread;
-    __ufm_now = {0, 0, __ufm_now.early};
+    __ufm_now = {0, 0, __ufm_now.early, false};
     void (*const call)(const void *, void **) = block->grid->call;
     const void *kernel = block->grid->kernel;
     void **arguments = block->grid->arguments;
@@ -492,6 +503,7 @@ static void __ufm_release(__ufm_block *block, unsigned warp, unsigned group)
 {
     block->lanes.mask = group;
     block->waiting[warp] &= ~group;
+    __ufm_have_met(block, warp, group);
     for (unsigned rest = group; rest; rest &= rest - 1, block->at_warp--) {
         unsigned lane = (unsigned)__builtin_ctz(rest);
         __ufm_fiber *const fiber = block->at[32 * warp + lane];
@@ -563,7 +575,7 @@ static bool __ufm_pass(__ufm_block *block, __ufm_scope scope)
         memset(block->waiting, 0, sizeof block->waiting), block->at_warp = block->spinning = 0;
     else if (!block->at_barrier || block->scope != scope)
         return false;
-    block->at_barrier = 0, block->mixed = false, block->progressed = true;
+    block->at_barrier = 0, block->mixed = false, block->progressed = true, block->epoch++;
     if (block->failed) {
         bool any = false;
         for (unsigned k = 0; k < block->made; k++)
@@ -631,6 +643,7 @@ extern "C" {
 extern const char __ehdr_start[] __attribute__((__visibility__("hidden")));
 struct __ufm_stray {
     size_t place, address, size; /* of the code in this object, and what it touched */
+    size_t other;                /* place of the other access of a race */
 };
 /* The last launch's; size 0: there was none. */
 __UFM_SHOWN struct __ufm_stray __ufm_stray = {};
@@ -662,6 +675,8 @@ static const char *__ufm_stack_bottom(void) { return 0; }
 
 #if defined __UFM_CUDA_CHECKED__ && defined __UFM_FIBERS
 #include "cuda_checked.h"
+#else
+static void __ufm_forget_accesses() {}
 #endif
 
 static long long __ufm_time()
@@ -757,7 +772,7 @@ static void __ufm_take_turn(const void *at)
 static void __ufm_begin_block(void *start)
 {
     __ufm_block *block = (__ufm_block *)start;
-    block->next = 0;
+    block->next = 0, block->epoch++;
     for (unsigned k = 0; k < block->count; k += 32)
         block->live[k / 32] = block->count - k < 32 ? (1u << block->count % 32) - 1 : ~0u;
     if (block->made || (__ufm_make_fiber(&block->fibers[0], block) && ++block->made))
@@ -818,7 +833,7 @@ static void __ufm_tell(__ufm_grid *grid, const __ufm_block *block, unsigned long
     memcpy(grid->text, block->text, sizeof grid->text);
 #ifdef __ELF__
     if (block->stray[0])
-        __ufm_stray = {block->stray[0] + 1 - (size_t)__ehdr_start, block->stray[1], 1}; /* as behind a call */
+        __ufm_stray = {block->stray[0] + 1 - (size_t)__ehdr_start, block->stray[1], 1, 0}; /* as behind a call */
 #ifndef __UFM_CUDA_CHECKED__
     else
         __ufm_stray.size = 0;
@@ -995,6 +1010,7 @@ static void __ufm_detach(__ufm_block *block)
 #endif
     for (unsigned k = 0; k < block->made; k++)
         __ufm_end_fiber(&block->fibers[k]);
+    __ufm_forget_accesses();
     __ufm_end(block);
     free(block->fibers);
 #ifndef __UFM_FIBERS

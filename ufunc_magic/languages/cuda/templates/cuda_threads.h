@@ -33,7 +33,7 @@ struct __ufm_lanes {
    how often in a row it has changed nothing; whether blocks before its own may be under way. */
 struct __ufm_pace {
     unsigned tired, idle;
-    bool early;
+    bool early, atomic; /* in an atomic, whose accesses are no race */
 };
 static thread_local __ufm_pace __ufm_now;
 /* Waits, in a launch of ours.  What it gives is there until the thread waits again. */
@@ -46,6 +46,9 @@ __UFM_INLINE void __ufm_before(const void *at)
 {
     if (__builtin_expect(__ufm_now.early, false))
         __ufm_take_turn(at);
+#ifdef __UFM_CUDA_CHECKED__
+    __ufm_now.atomic = true;
+#endif
 }
 __attribute__((noinline)) static void __ufm_rest(const char *name, const char *file, unsigned line)
 {
@@ -57,6 +60,9 @@ __attribute__((noinline)) static void __ufm_rest(const char *name, const char *f
 __UFM_INLINE void __ufm_after(bool changed, const char *name, const char *file, unsigned line)
 {
     __ufm_pace *now = &__ufm_now;
+#ifdef __UFM_CUDA_CHECKED__
+    now->atomic = false;
+#endif
     now->idle = changed ? 0 : now->idle + 1, now->tired += changed ? 1 : __UFM_PATIENCE;
     if (__builtin_expect(now->tired >= __UFM_PATIENCE * __UFM_PATIENCE, false))
         __ufm_rest(name, file, line);
