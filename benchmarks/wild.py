@@ -66,6 +66,7 @@ class Library:
     kind: str = ""
     configure: bool = True
     headers: dict[str, str] = field(default_factory=dict)  # what its build writes
+    flags: str = ""  # CFLAGS of its own build, which then runs, for the sources that it generates
 
 
 def pypi(project: str) -> Callable[[], Path]:
@@ -223,9 +224,13 @@ LIBRARIES = [
         debian("gnugo"),
         "*/*/*.c",
         ("*", "*/engine", "*/sgf", "*/utils", "*/patterns"),
-        {"compile_args": ["-fcommon", "-include", "sys/time.h", '-DVERSION="3.8"', '-DPACKAGE="gnugo"']},
-        sources=("*/engine/*.c", "*/utils/*.c", "*/sgf/*.c"),
+        {
+            "compile_args": ["-fcommon", "-DHAVE_CONFIG_H", "-include", "sys/time.h", "-include", "unistd.h"],
+            "lib": ["ncurses"],
+        },
+        sources=("*/engine/*.c", "*/utils/*.c", "*/sgf/*.c", "*/interface/*.c", "*/patterns/*.c"),
         kind="games",
+        flags="-O1 -fcommon -w",
     ),
     Library("xxhash", debian("xxhash"), "*/xxhash.[ch]", ("*",), kind="hashing"),
     Library("lcms2", debian("lcms2"), "*/src/*.c", ("*/include", "*/src"), sources=("*/src/*.c",), kind="colour"),
@@ -296,13 +301,16 @@ LIBRARIES = [
 
 #: A pattern of why a function is no ufunc, or is not bound, and the kind of reason.  The first that fits counts.
 REASONS = [
-    ("^ParseError.*no readable", "cell: holds data and no function"),
+    ("^ParseError.*no readable|^ParseError.*no C function", "cell: holds data and no function"),
+    ("^ParseError.*no function but main", "cell: has no function but main"),
+    ("^ParseError.*header|^ParseError.*no function of its own", "cell: includes a header, and holds no function"),
     ("^ParseError.*static", "cell: every function is static"),
     ("^SignatureError.*none can be", "cell: every function takes strings, or structures with pointers"),
     ("^LinkError", "cell: needs a function that its library's files do not define"),
+    ("^CompileError.*implicit declaration", "cell: calls functions that no header declares"),
     ("^CompileError", "cell: does not compile alone"),
     ("still running|did not end", "does not end on the values that are tried"),
-    ("SIGSEGV|SIGABRT|out of bounds|SIG[A-Z]+", "fails on all values that are tried"),
+    ("SIG[A-Z]+|out of bounds|fails its assertion", "fails on all values that are tried"),
     ("no output", "has no output"),
     ("variable number", "takes a variable number of arguments"),
     ("pointer to a function", "takes a function"),
@@ -338,7 +346,10 @@ def pasted(library: Library, folder: Path) -> Iterator[tuple[Path, dict[str, Any
     include = [str(p) for pattern in library.include for p in sorted(folder.glob(pattern))]
     for script in folder.glob("*/configure") if library.configure else ():  # what its build begins with
         if not (script.parent / "config.log").exists():
-            subprocess.run(["sh", "./configure"], cwd=script.parent, check=True, capture_output=True)
+            settings = {**os.environ, **({"CFLAGS": library.flags} if library.flags else {})}
+            subprocess.run(["sh", "./configure"], cwd=script.parent, check=True, capture_output=True, env=settings)
+            if library.flags:
+                subprocess.run(["make"], cwd=script.parent, check=True, capture_output=True)
             (script.parent / "config.log").touch()
     for template in folder.rglob("*.h*.in"):
         if not (header := template.with_suffix("").with_suffix(".h")).exists():

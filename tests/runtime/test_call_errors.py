@@ -17,6 +17,8 @@ int twice(int x) { return 2 * x; }
 double sq(double x) { return x * x; }
 float half(float x, float y) { return x / y; }
 void both(double x, double *a, double *b) { *a = x; *b = x; }
+typedef struct { double b0, a1; } filter;
+double gain(double x, filter f) { return x * f.b0; }
 """
 
 
@@ -40,6 +42,9 @@ def c(shared_cache_folder: Path) -> Build:
         (lambda c: c.mod(1, 2, 3), "ArrayType", "array for the result"),
         (lambda c: c.both(1.0, 2.0), "ArrayType", "array for results"),
         (lambda c: c.mod(1, 2, foo=3), "foo", ""),
+        (lambda c: c.gain(1.0, (1, 0.5)), "loop", "Pass np.array((b0, a1), um.dtype_of(gain, 'f'))."),
+        (lambda c: c.gain(1.0, 2.0), "loop", "f is a structure"),
+        (lambda c: c.gain([1.0], [1, 2]), "loop", "f is a structure"),
     ],
 )
 def test_a_refused_call_keeps_numpys_text_and_has_a_remedy(c: Build, call: Any, said: str, remedy: str) -> None:

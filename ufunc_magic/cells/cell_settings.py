@@ -192,12 +192,15 @@ class CellBuild:
         hidden = [f.name for f in unit.functions if f.name != "main" and f.file]
         if hidden:
             prefix, mark, _ = hidden[0].partition("_")
-            pattern = f"{prefix}_*" if mark else "*"
+            shared = mark and all(name.startswith(f"{prefix}_") for name in hidden)
+            patterns = [f"{prefix}_*"] if shared else hidden[:5]  # "*" would bind what system headers declare, too
+            option = " ".join(f"--wrap '{pattern}'" if "*" in pattern else f"--wrap {pattern}" for pattern in patterns)
+            keyword = repr(patterns[0] if len(patterns) == 1 else patterns)
             file = next(f.file for f in unit.functions if f.name == hidden[0])
             return ParseError(
                 f"{self.name} has no function of its own, and every function of {file} is static "
                 f"({', '.join(hidden[:5])}).",
-                remedy=f"Bind them with --wrap '{pattern}' (wrap={pattern!r}).",
+                remedy=f"Bind them with {option} (wrap={keyword}).",
             )
         if unit.functions:
             return ParseError(

@@ -16,6 +16,8 @@ import numpy as np
 
 from ..model import RECORD, TYPES, CellAssertionError, CellCrashed, CellExited, UfuncMagicError
 from . import cell_names
+from .numpy_ufunc import find_loops
+from .records import find_operand_dtypes
 
 # How calls end, beside signals: the numbers of templates/containment.h.
 _ASSERTED, _EXITED, _ABORTED, _JUMPED, _RAISED, _STACK_FULL = range(-1, -7, -1)
@@ -144,8 +146,23 @@ def _find_remedy(ufunc: np.ufunc, arguments: list[Any], text: str) -> str:
             return f"{call} has {inputs}: pass {', '.join(parameters)}."
         results = "the result" if ufunc.nout == 1 else "results"
         return f"{call} has {inputs}; a further argument is an array for {results}, as out= is."
+    if "did not contain a loop" in text:
+        return _name_structure(ufunc, call, parameters, arguments)
     if "not supported for the input types" in text:
         return next(filter(None, (_name_cast(ufunc, k, call, parameters, arguments) for k in range(ufunc.nin))), "")
+    return ""
+
+
+def _name_structure(ufunc: np.ufunc, call: str, parameters: list[str], arguments: list[Any]) -> str:
+    """The remedy for a number, a list or a tuple in place of a structure."""
+    origin = find_loops(ufunc)
+    code = next((c for c in origin.owner.object_code.functions if c.name == ufunc.__name__), None) if origin else None
+    if code is None or not code.records:
+        return ""
+    for name, dtype, argument in zip(parameters, find_operand_dtypes(code), arguments, strict=False):
+        if dtype.names and np.asarray(argument).dtype != dtype:
+            example = f"np.array(({', '.join(dtype.names)}), um.dtype_of({ufunc.__name__}, {name!r}))"
+            return f"{call}: {name} is a structure. Pass {example}."
     return ""
 
 

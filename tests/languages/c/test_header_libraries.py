@@ -89,6 +89,25 @@ def test_the_functions_of_a_header_are_bound_by_their_names(header: Path) -> Non
     assert sorted(um.wrap_header(str(header), functions="mat3_*")) == ["mat3_scale"]
 
 
+@pytest.mark.parametrize(
+    ("names", "remedy"),
+    [
+        (("st_mean", "st_sum"), "--wrap 'st_*' (wrap='st_*')"),
+        (("st_mean", "total"), "--wrap st_mean --wrap total (wrap=['st_mean', 'total'])"),
+        (("mean",), "--wrap mean (wrap='mean')"),
+    ],
+)
+def test_the_message_names_what_binds_all_functions_of_a_header(
+    tmp_path: Path, names: tuple[str, ...], remedy: str
+) -> None:
+    (tmp_path / "st.h").write_text("".join(f"static double {name}(double x) {{ return x; }}\n" for name in names))
+    with pytest.raises(um.ParseError) as caught:
+        um.compile_c('#include "st.h"\n', include=[str(tmp_path)])
+    assert remedy in str(caught.value)
+    patterns = ["st_*"] if remedy.startswith("--wrap 'st_") else list(names)
+    assert list(um.compile_c('#include "st.h"\n', include=[str(tmp_path)], wrap=patterns)) == list(names)
+
+
 def test_the_functions_of_a_header_of_the_system_are_read_too(header: Path) -> None:
     system = ["-isystem", str(header.parent)]
     with pytest.raises(um.ParseError, match="--wrap"):
