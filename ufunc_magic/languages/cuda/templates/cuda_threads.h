@@ -100,7 +100,7 @@ __UFM_INLINE void __ufm_sync(const char *name, const char *file, unsigned line)
         __ufm_barrier();
 }
 __UFM_INLINE void __syncthreads(__UFM_HERE) { __ufm_sync("__syncthreads()", file, line); }
-static thread_local int __ufm_votes __attribute__((__unused__));
+__shared__ int __ufm_votes __attribute__((__unused__));
 __UFM_INLINE int __syncthreads_count(int predicate, __UFM_HERE)
 {
     __ufm_votes += predicate != 0;

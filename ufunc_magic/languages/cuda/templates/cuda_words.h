@@ -29,10 +29,10 @@
 #define __assume(condition) ((void)0)
 
 /* A block stays on one thread of the system, so that what it shares can be a static object of that thread; where threads
-   of a block are threads of the system, blocks run one after the other.  For `extern __shared__`, which would be
+   of a block are threads of the system, as in a simulator, blocks run one after the other.  For `extern __shared__`, which would be
    `extern static`, the unit has `extern __dynshm__`, a word as long, and behind the cell __UFM_DYNAMIC_SHARED(name) for
    each of these arrays: they are all one piece of memory. */
-#if !defined __UFM_CUDA_PTHREADS__ && (defined __GLIBC__ || (defined __ELF__ && (defined __x86_64__ || defined __aarch64__)))
+#if defined __UFM_CUDA_KERNELS__ && !defined __UFM_CUDA_PTHREADS__ && (defined __GLIBC__ || (defined __ELF__ && (defined __x86_64__ || defined __aarch64__)))
 #define __UFM_FIBERS 1
 #define __shared__ static thread_local
 #define __dynshm__ __thread
