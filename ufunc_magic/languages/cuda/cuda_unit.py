@@ -275,6 +275,8 @@ def write_shim(source: str, unit: Unit | None = None, dynamic: Collection[str] =
         "DYNAMIC_SHARED": bool(dynamic),
         "GROUPS": "cooperative_groups" in source,
         "WARPS": bool(_LANES.search(source)),
+        "STATIC_SHARED": unit is not None
+        and any("__shared__" in f.text and "__global__" not in f.qualifiers for f in unit.functions),
         "KERNELS": unit is None or any("__global__" in f.qualifiers for f in unit.functions),
     }
     defines = "".join(f"#define __UFM_CUDA_{word}__ 1\n" for word, known in words.items() if known)

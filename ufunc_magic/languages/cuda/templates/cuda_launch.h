@@ -91,11 +91,11 @@ struct __ufm_block {
     void *inside;            /* see __ufm_inside() */
     bool gone;               /* has left its grid */
     long long since, waited; /* when it joined; how long it has waited for its turn */
+    char *kept; /* its shared memory, while it waits for other blocks, of so many objects */
+    unsigned objects;
 #ifdef __UFM_FIBERS
     __ufm_context caller;
 #else
-    char *kept; /* its shared memory, while it waits for other blocks, of so many objects */
-    unsigned objects;
     pthread_mutex_t lock;
     pthread_cond_t back;
     bool mine;
@@ -709,7 +709,7 @@ static void __ufm_wait_for_turn(__ufm_block *block)
     }
     block->waited += __ufm_time() - begun;
 }
-#ifdef __UFM_FIBERS
+#ifdef __UFM_OWN_SHARED
 #define __ufm_shared_object(at, size) ((void)0)
 static void __ufm_keep_shared(__ufm_block *) {}
 static void __ufm_restore_shared(__ufm_block *) {}
@@ -1013,9 +1013,7 @@ static void __ufm_detach(__ufm_block *block)
     __ufm_forget_accesses();
     __ufm_end(block);
     free(block->fibers);
-#ifndef __UFM_FIBERS
     free(block->kept);
-#endif
     __ufm_running_block = 0, __ufm_wait = 0;
 }
 
@@ -1082,7 +1080,7 @@ static void __ufm_hire(__ufm_grid *grid)
 
 static unsigned __ufm_cores()
 {
-#if defined __UFM_FIBERS && !defined __UFM_CUDA_CHECKED__
+#if defined __UFM_OWN_SHARED && !defined __UFM_CUDA_CHECKED__
     const char *wish = getenv("OMP_NUM_THREADS");
     unsigned n = 0;
     while (wish && *wish >= '0' && *wish <= '9' && n < 1000)
@@ -1119,7 +1117,7 @@ static void __ufm_launch_any(void (*call)(const void *, void **), const void *ke
         sched_yield();
     const uint3 thread = threadIdx, index = blockIdx;
     const dim3 threads = blockDim, blocks = gridDim;
-#ifndef __UFM_FIBERS
+#ifndef __UFM_OWN_SHARED
     __ufm_shared_objects.count = 0;
 #ifdef __UFM_DYNAMIC_SHARED
     if (shared)

@@ -34,6 +34,10 @@
    each of these arrays: they are all one piece of memory. */
 #if defined __UFM_CUDA_KERNELS__ && !defined __UFM_CUDA_PTHREADS__ && (defined __GLIBC__ || (defined __ELF__ && (defined __x86_64__ || defined __aarch64__)))
 #define __UFM_FIBERS 1
+#endif
+/* Threads of a simulator call functions of the device, and share what those have. */
+#if defined __UFM_FIBERS && !defined __UFM_CUDA_STATIC_SHARED__
+#define __UFM_OWN_SHARED 1
 #define __shared__ static thread_local
 #define __dynshm__ __thread
 #else
