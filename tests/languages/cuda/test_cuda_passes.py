@@ -116,6 +116,7 @@ def test_a_template_has_the_instances_that_the_cell_names(text: str, arguments: 
         ("ns::k<T, 4><<<1,\n 2>>>(x,\n y)", '__ufm_start("ns::k<T,4>", {1, 2}, [&]() { ns::k<T, 4>(x, y); })\n\n'),
         ("k<<<1, 2>>>(f(x), i++)", '__ufm_start("k", {1, 2}, [&, __ufm_a0 = (f(x)), __ufm_a1 = (i++)]() '
          "{ k(__ufm_a0, __ufm_a1); })"),
+        ("k<<<1, 2>>>({n, f(x)})", '__ufm_start("k", {1, 2}, [&, __ufm_a0 = (f(x))]() { k({n, __ufm_a0}); })'),
         ('k<<<1, 2>>>(x /* "<<<" */)', '__ufm_start("k", {1, 2}, [&]() { k(x); })'),
         ("cudaLaunchKernel((void *)k, 1, 2, a)", "cudaLaunchKernel(k, 1, 2, a)"),
     ],

@@ -152,12 +152,17 @@ def _write_launch(node: c.Node) -> str:
         return ""
     kernel = _write(node.children[0])
     # What a kernel launches runs when its own grid has ended, and its variables with it.
-    captures, passed = ["=" if _is_on_device(node) else "&"], []
-    for n, argument in enumerate(n for n in arguments.named_children if n.type != "comment"):
-        value = _write(argument)
-        once_only = any(one.type in _EFFECTS for one in c.walk(argument))
-        captures += [f"__ufm_a{n} = ({value})"] * once_only
-        passed.append(f"__ufm_a{n}" if once_only else value)
+    captures = ["=" if _is_on_device(node) else "&"]
+
+    def write_argument(argument: c.Node) -> str:
+        if argument.type == "initializer_list":
+            return f"{{{', '.join(write_argument(n) for n in argument.named_children if n.type != 'comment')}}}"
+        if not any(one.type in _EFFECTS for one in c.walk(argument)):
+            return _write(argument)
+        captures.append(f"__ufm_a{len(captures) - 1} = ({_write(argument)})")
+        return f"__ufm_a{len(captures) - 2}"
+
+    passed = [write_argument(n) for n in arguments.named_children if n.type != "comment"]
     name = "".join(kernel.split()).replace('"', "").replace("\\", "")
     shape = ", ".join(_write(n) for n in how.named_children if n.type != "comment")
     return f'__ufm_start("{name}", {{{shape}}}, [{", ".join(captures)}]() {{ {kernel}({", ".join(passed)}); }})'
