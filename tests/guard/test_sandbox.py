@@ -145,9 +145,9 @@ def test_floating_point_flags_come_back(made: Any) -> None:
 @pytest.mark.parametrize(
     ("call", "what"),
     [
-        (lambda b: b.mul(2e6, 1.0), "mul was ended by SIGSEGV in its sandbox"),
-        pytest.param(lambda b: b.quotient(1, 0), "quotient was ended by SIGFPE in its sandbox", marks=traps),
-        (lambda b: b.leave(2e6), "leave ended the process: exit(7)"),
+        (lambda b: b.mul(2e6, 1.0), "mul(2000000.0, 1.0) was ended by SIGSEGV in its sandbox"),
+        pytest.param(lambda b: b.quotient(1, 0), "quotient(1, 0) was ended by SIGFPE in its sandbox", marks=traps),
+        (lambda b: b.leave(2e6), "leave(2000000.0) ended the process: exit(7)"),
         (lambda b: b.positive(-2e6), "Assertion `x > -1e6' failed."),
     ],
     ids=["segv", "fpe", "exit", "assert"],

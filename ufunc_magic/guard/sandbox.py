@@ -31,6 +31,10 @@ from .helper.wire import receive, send
 #: Bytes that pass through shared memory at a time, if the call may be cut.
 ROOM = 32 << 20
 _LEAST = 1 << 20
+#: Elements of a step, where the one that crashed is looked for.
+_STEP = 4096
+
+_UNHARMED = "Your session is not affected: the next call starts a new sandbox."
 
 _Remote = ctypes.CFUNCTYPE(
     ctypes.c_void_p,
@@ -44,7 +48,10 @@ _Remote = ctypes.CFUNCTYPE(
 class _Call(ctypes.Structure):
     """``Remote`` of ``templates/driver.c``."""
 
-    _fields_ = (("call", _Remote), ("index", ctypes.c_ssize_t), ("kind", ctypes.c_void_p), ("flags", ctypes.c_uint))
+    _fields_ = (
+        *(("call", _Remote), ("index", ctypes.c_ssize_t), ("kind", ctypes.c_void_p), ("flags", ctypes.c_uint)),
+        ("made_by", ctypes.c_void_p),
+    )
 
 
 @dataclass
@@ -141,10 +148,13 @@ class Sandbox:
             for operand, place in zip(operands, there, strict=True):
                 copy(operand, to=place)
             try:
-                fault, stray = self._ask(server, code, request)["launched"]
+                answer = self._ask(server, request)
             except KeyboardInterrupt:
                 self.end()
                 raise
+            if answer is None:
+                raise CellCrashed(f"{code.name} {self.end().rstrip('.')}.\n{_UNHARMED}")
+            fault, stray = answer["launched"]
             for operand, place in zip(operands, there, strict=True):
                 if not operand.read:
                     copy(place, to=operand)
@@ -157,9 +167,8 @@ class Sandbox:
             fault: BaseException
             try:
                 with self._lock:
-                    call.flags = self._run(
-                        code, describe_operands(types, code.nin, code.cores, args, dimensions, steps), index
-                    )
+                    operands = describe_operands(types, code.nin, code.cores, args, dimensions, steps)
+                    call.flags = self._run(code, operands, types, call)
                 return None
             except (CellCrashed, RuntimeError, MemoryError) as raised:
                 fault = raised
@@ -172,36 +181,73 @@ class Sandbox:
 
         return remote
 
-    def _run(self, code: FunctionCode, operands: Sequence[OperandMemory], index: int) -> int:
+    def _run(self, code: FunctionCode, operands: Sequence[OperandMemory], types: Sequence[int], call: _Call) -> int:
         """Run one call, in pieces if no operands overlap; return the floating-point flags that it raised."""
         count = operands[0].shape[0]
-        places, size, overlap = lay_out(operands)
+        _, size, overlap = lay_out(operands)
         piece = count if overlap else max(1, count * ROOM // max(size, ROOM))
         flags = 0
         for start in range(0, count, piece):
             part = [operand.part(start, min(piece, count - start)) for operand in operands]
-            if piece < count:
-                places, size, _ = lay_out(part)
-            server = self._prepare_server(size)
-            there = [replace(place, address=place.address + server.address) for place in places]
-            for operand, place in zip(part, there, strict=True):
-                if operand.read or overlap:
-                    copy(operand, to=place)
-            flags |= self._ask(server, code, _build_request(code, index, places))["flags"]
+            answer, there, _ = self._run_piece(code, part, call.index)
+            if answer is None:
+                how = self.end().rstrip(".")
+                values, where = self._find_element(code, part, types, call)
+                words = f"{code.name}({', '.join(values)})" if values else code.name
+                raise CellCrashed(f"{words} {how}{where}.\n{_UNHARMED}")
+            flags |= answer["flags"]
             for operand, place in zip(part, there, strict=True):
                 if not operand.read:
                     copy(place, to=operand)
         return flags
 
-    def _ask(self, server: _Server, code: FunctionCode, request: dict[str, Any]) -> dict[str, Any]:
+    def _run_piece(
+        self, code: FunctionCode, part: Sequence[OperandMemory], index: int, step: int = 0, first: int = 0
+    ) -> tuple[dict[str, Any] | None, list[OperandMemory], mmap.mmap]:
+        """Run elements in the server; return the answer (None if it ended), the operands there, and their memory.
+
+        With ``step`` it computes so many at a time from ``first`` on, and writes after the operands which it begins.
+        """
+        places, size, overlap = lay_out(part)
+        server = self._prepare_server(size + _ALIGNED)
+        there = [replace(place, address=place.address + server.address) for place in places]
+        for operand, place in zip(part, there, strict=True):
+            if operand.read or overlap:
+                copy(operand, to=place)
+        request = {**_build_request(code, index, places), "step": step, "first": first, "progress": size}
+        return self._ask(server, request), there, server.memory
+
+    def _find_element(
+        self, code: FunctionCode, part: Sequence[OperandMemory], types: Sequence[int], call: _Call
+    ) -> tuple[list[str], str]:
+        """The inputs of the element that ended the server, and its index, in words; empty where they are not certain.
+
+        The elements are computed once more, in steps and then one by one, until the server ends again.
+        """
+        begun = 0
+        for step in (_STEP, 1):
+            answer, there, memory = self._run_piece(code, part, call.index, step, begun)
+            if answer is not None:
+                return [], ""
+            self.end()
+            progress = lay_out(part)[1]
+            begun = int.from_bytes(memory[progress : progress + 8], sys.byteorder)
+        values = [
+            _view(place.part(begun, 1)).view(TYPES[kind].char).reshape(place.shape[1:])[()].copy()
+            for place, kind in zip(there[: code.nin], types, strict=False)
+        ]
+        dims = [len(core) for core in code.cores[: code.nin]]
+        return [*map(runtime.show_value, values)], runtime.describe_index(code.name, call.made_by, dims, values)
+
+    def _ask(self, server: _Server, request: dict[str, Any]) -> dict[str, Any] | None:
+        """The answer of the server; None if it ended."""
         request["memory"] = [(index, ctypes.string_at(address, size)) for index, address, size in self.variables]
         message = None
         with contextlib.suppress(OSError):
             send(server.link, request)
             message = receive(server.link)
         if message is None:
-            how = self.end().rstrip(".")
-            raise CellCrashed(f"{code.name} {how}.\nYour session is not affected: the next call starts a new sandbox.")
+            return None
         answer, _ = message
         if answer["printed"]:
             sys.stdout.write(answer["printed"].decode(errors="replace"))

@@ -10,12 +10,14 @@ import ctypes
 import inspect
 import re
 import signal
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..model import RECORD, TYPES, CellAssertionError, CellCrashed, CellExited, UfuncMagicError
 from . import cell_names
+from .method_faults import find_caller, find_method_index
 from .numpy_ufunc import find_loops
 from .records import find_operand_dtypes
 
@@ -190,7 +192,7 @@ def _name_cast(ufunc: np.ufunc, k: int, call: str, parameters: list[str], argume
 def _make_exception(report: _Report, fault: _Fault) -> UfuncMagicError:
     inputs = _read_inputs(report)
     name = ctypes.string_at(report.name).decode(errors="replace") if report.name else ""
-    call = name if inputs is None else f"{name}({', '.join(map(_show_value, inputs))})"
+    call = name if inputs is None else f"{name}({', '.join(map(show_value, inputs))})"
     where = _describe_place(report, inputs)
     if fault.kind == _ASSERTED:
         text, function = ((t or b"").decode(errors="replace") for t in (fault.text, fault.function))
@@ -276,7 +278,7 @@ def _describe_place(report: _Report, inputs: list[Any] | None) -> str:
         return ""
     if not report.values:
         return f", in one of {report.total:,} elements, but not again when each was computed alone"
-    if not report.call or not inputs:
+    if not inputs:
         return ""
     dims = [0] * report.nin
     number = 0
@@ -285,9 +287,29 @@ def _describe_place(report: _Report, inputs: list[Any] | None) -> str:
             dims[k] += 1
             number += 1
         number += 1
+    name = ctypes.string_at(report.name).decode(errors="replace") if report.name else ""
+    return describe_index(name, ctypes.cast(report.call, ctypes.c_void_p).value, dims, inputs)
+
+
+def describe_index(name: str, call: int | None, dims: Sequence[int], inputs: Sequence[Any]) -> str:
+    """Return ``", at index 3"`` for the element of a call that has these inputs; ``""`` if there is no certain one.
+
+    Parameters
+    ----------
+    name : str
+        The ufunc.
+    call : int or None
+        Address of the driver's ``UfuncCall``; None for methods of ufuncs.
+    dims : sequence of int
+        The number of core dimensions of each input.
+    inputs : sequence of numbers and arrays
+    """
     place = ""
     with contextlib.suppress(Exception):  # operands may be of any class of the user's; the fault is told all the same
-        place = _find_index(report.call.contents, dims, inputs)
+        if call:
+            place = _find_index(_Call.from_address(call), dims, inputs)
+        else:
+            place = find_method_index(find_caller(), name, inputs)
     return place and f", at index {place}"
 
 
@@ -295,7 +317,7 @@ def _describe_place(report: _Report, inputs: list[Any] | None) -> str:
 _COUNT = (1 << (8 * ctypes.sizeof(ctypes.c_size_t) - 1)) - 1
 
 
-def _find_index(call: _Call, dims: list[int], inputs: list[Any]) -> str:
+def _find_index(call: _Call, dims: Sequence[int], inputs: Sequence[Any]) -> str:
     """The index of the first element of a call that has these inputs; ``""`` for a call of single numbers.
 
     NumPy hands out parts of the operands, casts them and chooses the order, so that a loop does not know which element
@@ -386,9 +408,10 @@ def _read_members(report: _Report, k: int) -> dict[str, Any]:
     return members
 
 
-def _show_value(value: Any) -> str:
+def show_value(value: Any) -> str:
+    """An input as messages show it."""
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{name}={_show_value(one)}' for name, one in value.items())}}}"
+        return f"{{{', '.join(f'{name}={show_value(one)}' for name, one in value.items())}}}"
     if np.ndim(value) == 0:
         return str(value)
     text = np.array2string(value, threshold=_SHOWN, edgeitems=_SHOWN // 2, separator=", ", max_line_width=10**6)

@@ -1748,6 +1748,7 @@ typedef struct {
     ptrdiff_t index;
     void *kind; /* class of the exception */
     Flags flags;
+    const UfuncCall *made_by; /* NULL: a method's */
 } Remote;
 
 EXPORT void __ufm_remote_loop(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *data)
@@ -1755,6 +1756,7 @@ EXPORT void __ufm_remote_loop(char **args, const ptrdiff_t *dimensions, const pt
     Remote *remote = data;
     const Flags before = raised();
     if (dimensions[0] <= 0 || doomed(ask_own())) return;
+    remote->made_by = ask_own()->call;
     const char *said = remote->call(remote->index, args, dimensions, steps);
     if (said) fail(remote->kind, said);
     set_raised(said ? before : before | (remote->flags & ALL_FLAGS));

@@ -149,7 +149,7 @@ def serve(request: dict[str, Any], library: int, memory: int, descriptor: int, *
             if "kernel" in case:
                 launched = _launch(handle, functions[case["kernel"]], case, here)
             else:
-                _call(loops[case["loop"]], case, [here + place for place in case["places"]])
+                _call_in_steps(loops[case["loop"]], case, here)
         except (RuntimeError, MemoryError) as fault:
             raised = (type(fault).__name__, str(fault))
         flags = raised_flags(every_flag) if raised_flags and not raised else 0
@@ -258,6 +258,18 @@ def _call(loop: int | None, case: dict[str, Any], places: list[int]) -> None:
     dimensions = (ctypes.c_ssize_t * len(case["dimensions"]))(*case["dimensions"])
     steps = (ctypes.c_ssize_t * len(case["steps"]))(*case["steps"])
     Loop(loop or 0)(ctypes.addressof(arguments), ctypes.addressof(dimensions), ctypes.addressof(steps), None)
+
+
+def _call_in_steps(loop: int | None, case: dict[str, Any], here: int) -> None:
+    """Call a loop; with ``step`` so many elements at a time from ``first`` on, noted in memory before they begin."""
+    count, *sizes = case["dimensions"]
+    step = case["step"] or count
+    starts = [0, *range(case["first"] or step, count, step)]
+    for start, stop in zip(starts, [*starts[1:], count], strict=True):
+        if case["step"]:
+            ctypes.c_int64.from_address(here + case["progress"]).value = start
+        part = {**case, "dimensions": [stop - start, *sizes]}
+        _call(loop, part, [here + p + start * s for p, s in zip(case["places"], case["steps"], strict=False)])
 
 
 def _launch(handle: ctypes.CDLL, kernel: int | None, case: dict[str, Any], here: int) -> tuple[bytes, tuple[int, ...]]:
