@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+import ufunc_magic as um
 from support import FakeClock, compare, replace_name
 from ufunc_magic.bench.candidates import Candidate, make_candidates
 from ufunc_magic.bench.judging import judge
@@ -553,3 +555,57 @@ def test_a_line_is_carried_out() -> None:
     assert found.rows[0].agreement is not None
     with pytest.raises(ComparisonError, match="'nothing' cannot be evaluated"):
         run_line("f --ref nothing", names=names)
+
+
+def _make_cheats() -> dict[str, Callable[[Any], Any]]:
+    """Wrong squares, each right at some time."""
+    calls, by_address, last = [0], {}, [np.empty(0), np.empty(0)]  # type: ignore[var-annotated]
+    random = np.random.default_rng()
+
+    def late(x: Any) -> Any:
+        calls[0] += 1
+        return x * x if calls[0] < 20 else x * x * 1.01
+
+    def only_first(x: Any) -> Any:
+        calls[0] += 1
+        return x * x if calls[0] < 2 else x * 1.0
+
+    def remembers_the_array(x: Any) -> Any:
+        return by_address.setdefault(x.ctypes.data, x * x)
+
+    def remembers_the_last_call(x: Any) -> Any:
+        if not np.array_equal(last[0], x[:8]):
+            last[:] = x[:8].copy(), x * x
+        return last[1]
+
+    def guesses(x: Any) -> Any:
+        result = x * x
+        result[random.integers(result.size)] += 1
+        return result
+
+    def ends_early(x: Any) -> Any:
+        result = x * x
+        result[-1] = 0
+        return result
+
+    return {
+        "late": late,
+        "only first": only_first,
+        "remembers the array": remembers_the_array,
+        "remembers the last call": remembers_the_last_call,
+        "guesses": guesses,
+        "ends early": ends_early,
+        "large arrays": lambda x: x * x + (x.size > 10_000),
+        "NaN": lambda x: np.where(np.isnan(x), 0, x * x),
+        "single precision": lambda x: (x.astype("f4") ** 2).astype("f8"),
+        "one element": lambda x: np.where(np.arange(x.size) == 12_345, 1, x * x),
+    }
+
+
+@pytest.mark.parametrize("name", _make_cheats())
+def test_a_candidate_that_is_right_at_some_time_only_is_found(name: str) -> None:
+    x = np.random.default_rng(1).uniform(2, 3, 20_000)
+    x[77] = np.nan
+    comparison = um.compare({"NumPy": lambda x: x * x, "cheat": _make_cheats()[name]}, x, budget=0.1)
+    assert not comparison.ok
+    assert comparison.rows[1].speedup is None
