@@ -29,7 +29,7 @@ from ufunc_magic.model import (
 from ufunc_magic.render import Progress, Report, assembly
 from ufunc_magic.render.assembly import HotLoop, Placed, find_hot_loops
 from ufunc_magic.render.source_views import annotate, show_assembly, show_generated
-from ufunc_magic.render.vectorization import Remark, read_remarks
+from ufunc_magic.render.vectorization import Remark, read_remarks, spell_reason
 from ufunc_magic.runtime import Build, LoadedObject, cpu_features
 
 needs_listing = pytest.mark.skipif(
@@ -244,6 +244,22 @@ def test_remarks_of_gcc_and_clang_are_read() -> None:
     assert read_remarks(of_gcc_16) == (Remark("In[3]", 7, False, "unhandled relevant PHI: x_1"),)
     of_clang = [(r.file, r.line, r.vectorized) for r in read_remarks(CLANG)]
     assert of_clang == [("In[3]", 19, False), ("In[3]", 5, True)]
+
+
+@pytest.mark.parametrize(
+    ("words", "plain"),
+    [
+        ("number of iterations cannot be computed", "the data decide when it ends"),
+        ("could not determine number of loop iterations", "the data decide when it ends"),
+        ("data ref analysis failed: _19 = *_18;", "the compiler cannot follow its indices"),
+        ("unhandled relevant PHI: x_1", "each step needs a result of the step before"),
+        ("call instruction cannot be vectorized", "it calls a function that has no vector form"),
+        ("no vectype for stmt: _3 = f (x_2);", "no vectype"),
+        ("something new: _3 = *_4;", "something new"),
+    ],
+)
+def test_reasons_of_compilers_are_said_in_plain_words(words: str, plain: str) -> None:
+    assert spell_reason(words) == plain
 
 
 def test_the_generated_unit_is_shown_without_the_system_s_headers() -> None:

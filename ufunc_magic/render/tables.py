@@ -277,6 +277,8 @@ _ROW = "background:transparent"
 _CELL = "padding:.15em .5em;border:none;vertical-align:top;text-align:"
 _FIGURE = "right;white-space:nowrap"
 _LABEL = "left;min-width:5em;max-width:18em"
+#: Characters of a label that is never wrapped.
+_SHORT = 20
 #: The bar, and the remark after it or, in a narrow notebook, below it.
 _LAST = "display:flex;flex-wrap:wrap;column-gap:1em;align-items:flex-start"
 
@@ -291,7 +293,7 @@ def write_html_table(
 ) -> str:
     """A ``<table>``: labels, figures under their heads, and where there are bars, those and the remarks."""
     parts = [_write_head(corner, _LABEL), *(_write_head(head, _FIGURE) for head in heads)]
-    parts += [_write_head("longer is faster", "left")] if bars else []
+    parts += [_write_head("longer is faster" * any(row.bar is not None for row in rows), "left")] if bars else []
     body = "".join(write_html_row(row, heads=heads, bars=bars) for row in rows)
     return (
         f'<div style="overflow-x:auto"><table aria-label="{escape(name)}" style="{TABLE_STYLE}">'
@@ -332,7 +334,8 @@ def write_html_row(row: Cells, *, heads: Sequence[str] = (), bars: bool = True) 
     if row.alarm:  # below the label, which is never scrolled away
         word, _, rest = row.alarm.partition(" ")
         label += f'<br/><strong style="{_RED_BADGE}">{escape(word)}</strong> {escape(rest)}'.rstrip()
-    parts = [f'<th scope="row" style="{_CELL}{_LABEL};font-weight:normal">{label}</th>']
+    fold = "" if row.alarm or len(row.label) > _SHORT else ";white-space:nowrap"
+    parts = [f'<th scope="row" style="{_CELL}{_LABEL}{fold};font-weight:normal">{label}</th>']
     for figure, head in itertools.zip_longest(row.figures, heads, fillvalue=""):
         parts.append(f'<td{_find_meaning(head)} style="{_CELL}{_FIGURE}">{escape(figure)}</td>')
     if bars:

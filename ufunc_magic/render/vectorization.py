@@ -26,6 +26,34 @@ ANY_ORDER = "--fast-math allows any order"
 #: clang's reason for a sum whose order C fixes.
 _ORDER = "reorder floating-point operations"
 
+#: Parts of gcc's and clang's reasons, and what they mean for the person who wrote the loop.
+_REASONS = (
+    ("number of iterations cannot be computed", "the data decide when it ends"),
+    ("could not determine number of loop iterations", "the data decide when it ends"),
+    ("control flow in loop", "a branch or an early exit in it"),
+    ("loop control flow is not understood", "a branch or an early exit in it"),
+    ("data ref analysis failed", "the compiler cannot follow its indices"),
+    ("cannot identify array bounds", "the compiler cannot follow its indices"),
+    ("complicated access pattern", "its steps through memory are irregular"),
+    ("possible dependence between data-refs", "a step may read what an earlier one wrote"),
+    ("bad data dependence", "a step may read what an earlier one wrote"),
+    ("unsafe dependent memory operations", "a step may read what an earlier one wrote"),
+    ("unhandled relevant PHI", "each step needs a result of the step before"),
+    ("relevant phi not supported", "each step needs a result of the step before"),
+    ("could not be identified as reduction", "each step needs a result of the step before"),
+    ("statement clobbers memory", "it calls a function that has no vector form"),
+    ("call instruction cannot be vectorized", "it calls a function that has no vector form"),
+    ("inner-loop count not invariant", "its inner loop differs in length from step to step"),
+    ("vectorization not profitable", "the compiler expects no gain from vectors"),
+    ("vectorization is not beneficial", "the compiler expects no gain from vectors"),
+)
+
+
+def spell_reason(words: str) -> str:
+    """A compiler's reason in the words of users; an unknown one without the compiler's own variables."""
+    known = next((plain for part, plain in _REASONS if part in words), "")
+    return known or re.sub(r"(( for)? stmt)?:.*", "", words)
+
 
 @dataclass(frozen=True)
 class Remark:
@@ -79,7 +107,7 @@ class LoopReport:
     line : int
         Line of the cell with the loop that is not vectorized; 0 if it is the loop over the elements.
     reason : str
-        The compiler's reason why not; ``""`` if it has none.
+        The compiler's reason why not, in words of users (`spell_reason`); ``""`` if it has none.
     ordered : bool
         The loop on ``line`` is a sum of floating-point numbers, whose order C fixes.
     gain : float
@@ -146,8 +174,7 @@ def _report_loop(cell: CompiledCell, listing: Listing, remarks: Sequence[Remark]
         generated = _find_generated_lines(listing, [entry.index for entry in code.loops])
         ours = (r for r in remarks if r.file == GENERATED and r.line in generated and not r.vectorized)
         reason = next((r.words for r in ours), "")
-    # Names of the compiler's own variables help nobody.
-    return LoopReport(loop.name, loop.types, line=line, reason=re.sub(r"( for)? stmt:.*", "", reason))
+    return LoopReport(loop.name, loop.types, line=line, reason=spell_reason(reason))
 
 
 def _find_generated_lines(listing: Listing, indices: Sequence[int]) -> frozenset[int]:
