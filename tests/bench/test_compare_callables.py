@@ -564,7 +564,7 @@ def _make_cheats() -> dict[str, Callable[[Any], Any]]:
 
     def late(x: Any) -> Any:
         calls[0] += 1
-        return x * x if calls[0] < 20 else x * x * 1.01
+        return x * x if calls[0] < 8 else x * x * 1.01
 
     def only_first(x: Any) -> Any:
         calls[0] += 1
@@ -574,8 +574,8 @@ def _make_cheats() -> dict[str, Callable[[Any], Any]]:
         return by_address.setdefault(x.ctypes.data, x * x)
 
     def remembers_the_last_call(x: Any) -> Any:
-        if not np.array_equal(last[0], x[:8]):
-            last[:] = x[:8].copy(), x * x
+        if not np.array_equal(last[0], x[:1]):
+            last[:] = x[:1].copy(), x * x
         return last[1]
 
     def guesses(x: Any) -> Any:
