@@ -613,14 +613,14 @@ cpdef double sigmoid(double x):
     return e / (1 + e)
 =====
 -
-gamma_like(5.5), bessel(1.5), hypotenuse(3, 4)
-from libc.math cimport tgamma, j0, hypot
+gamma_like(5.5), error(1.5), hypotenuse(3, 4)
+from libc.math cimport tgamma, erf, hypot
 
 def gamma_like(double x):
     return tgamma(x)
 
-def bessel(double x):
-    return j0(x)
+def error(double x):
+    return erf(x)
 
 cpdef double hypotenuse(double a, double b):
     return hypot(a, b)
