@@ -336,10 +336,14 @@ PARTS = (compiling, again, throughput, simd, overhead, lectures)
 def main() -> None:
     wanted = sys.argv[1:2] or [part.__name__ for part in PARTS]
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    results["machine"] = machine.describe("cython", "setuptools", "ufunc_magic")
+    described = machine.describe("cython", "setuptools", "ufunc_magic")
+    if not sys.argv[1:]:
+        results["machine"] = described
     for part in PARTS:
         if part.__name__ in wanted:
             results[part.__name__] = part(*sys.argv[2:])
+            if sys.argv[1:]:  # the other parts are those of another day
+                results[part.__name__]["machine"] = described
             shown = {k: v for k, v in results[part.__name__].items() if k != "rows"}
             print(part.__name__, json.dumps(shown, indent=1))
     RESULTS.parent.mkdir(exist_ok=True)
