@@ -600,7 +600,7 @@ def test_a_failed_assertion_ends_the_launch_and_unwinds_its_threads(kernels: Any
         ([0], [32], 0, "at least 1"),
         ([1], [32, 0], 0, "at least 1"),
         ([1, 65536], [1], 0, "65535"),
-        ([1], [1], 49153, "49153 bytes of dynamic shared memory are too many"),
+        ([1], [1], 232449, "232449 bytes of dynamic shared memory are too many"),
     ],
 )
 def test_launches_beyond_the_limits_of_a_gpu_are_refused(
