@@ -335,7 +335,7 @@ def main() -> None:
     done = {row["file"] for row in rows}
     paths = [path for path in paths if f"{path.parent.name}/{path.name}" not in done]
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        for row in pool.map(lambda path: compare(path, fresh=arguments.make_fresh_name), paths):
+        for row in pool.map(lambda path: compare(path, fresh=arguments.fresh), paths):
             rows.append(row)
             if arguments.rows:
                 with arguments.rows.open("a", encoding="utf-8") as file:

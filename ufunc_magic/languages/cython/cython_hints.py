@@ -66,6 +66,9 @@ _ADVICE: tuple[tuple[str, str], ...] = (
     (r"Cdef functions cannot take arbitrary decorators",
      "Add 'cimport cython' at the top of the cell: cdef functions accept only decorators of that module."),
     (r"only allowed in c\+\+|C\+\+ .*not (?:allowed|supported)|not in c\+\+ mode", "Compile the cell as C++ with -+"),
+    (r"First base of '(\w+)' is not an extension type",
+     "To derive from a Python class, write: class {0}(...). For a cdef class of another cell, compile that cell with "
+     "-n NAME, declare the class in NAME.pxd, and cimport it."),
     (r"Invalid operand types for '\^'", "^ is bitwise exclusive or of integers. Write x**2."),
 )  # fmt: skip
 
@@ -131,7 +134,8 @@ _SLIPS: tuple[tuple[str, str], ...] = (
      "This is C. Use %%c_ufunc for it. In Cython, the line ends with a colon and the body is indented."),
     (rf"^\s*{_C_TYPE}[\s*]+\w+\s*\(.*\).*:\s*$", "A C function starts with cdef or cpdef: cdef double f(double x):"),
     (rf"^\s*{_C_TYPE}[\s*]+\w+\s*(?:=.*|,.*|\[.*)?;?\s*$", "A C variable is declared with cdef: cdef double y = 0"),
-    (r"^\s*print\s+[^(=]", "print is a function: print(x). Compile a cell in Python 2 with -2"),
+    (r"(?:^|[:;])\s*print\s+[^(=]", "print is a function: print(x). Compile a cell in Python 2 with -2"),
+    (r"(?:^|[:;])\s*exec\s+[^(=]", "exec is a function: exec(x). Compile a cell in Python 2 with -2"),
     (r"&&|\|\|", "Write 'and' for &&, 'or' for ||."),
     (rf"\(\s*{_C_TYPE}\s*\**\s*\)\s*[\w(]", "Write a cast with angle brackets: <double>x"),
     (r"\+\+|--", "Write i += 1 for i++, i -= 1 for i--."),
