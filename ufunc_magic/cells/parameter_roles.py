@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal, NamedTuple, NoReturn
 
 from ..ir import find_named_type
@@ -171,7 +171,7 @@ def _write_example(function: Function, typedefs: Mapping[str, str]) -> str:
     of them where an index ``i*w + j`` counts in rows."""
     parameters = function.parameters
     integers = [p.name for p in parameters if p.name and _is_integer(p, typedefs) and _is_word(p, typedefs)]
-    sizes = [name for name in integers if _OF_SIZES.fullmatch(name) or _ends_loop(function, name)]
+    sizes = [name for name in integers if _OF_SIZES.fullmatch(name) or name in function.body.loop_ends]
     lengths = [p.length for p in parameters if p.length]
     dim = next(iter((*lengths, *sizes)), "n")
     inner: dict[int, Core] = {}
@@ -181,7 +181,8 @@ def _write_example(function: Function, typedefs: Mapping[str, str]) -> str:
             inner[index] = ()  # one number
             continue
         own = p.length or (following if following in sizes else dim)
-        inner[index] = (*(_find_rows(function, p.name, integers) or (own,)), *p.shape) if p.pointer else p.shape
+        rows = p.rows if {*p.rows} <= {*integers} else ()
+        inner[index] = (*(rows or (own,)), *p.shape) if p.pointer else p.shape
     roles = {index: _find_role(p) for index, p in enumerate(parameters)}
     known = {d for index, core in inner.items() if roles[index] != "output" for d in core}
     for index, core in inner.items():
@@ -204,22 +205,6 @@ def _is_word(parameter: Parameter, typedefs: Mapping[str, str]) -> bool:
     """Whether its type is an integer of C's."""
     known = find_named_type(re.sub(r"\b(const|volatile)\b", "", parameter.type), {}, typedefs)
     return known is not None and known.kind in "iu"
-
-
-def _ends_loop(function: Function, name: str) -> bool:
-    """Whether a loop of the body counts from 0 to it."""
-    return bool(re.search(rf"=\s*0\s*;[^;]*?<=?\s*{re.escape(name)}\b", function.text))
-
-
-def _find_rows(function: Function, pointer: str, words: Sequence[str]) -> tuple[str, ...]:
-    """The parameters that give the number of rows and of columns, if the body has an index of both."""
-    for index in re.findall(rf"\b{re.escape(pointer)}\s*\[([^\]]*)\]", function.text):
-        for row, columns in re.findall(r"(\w+)\s*\*\s*(\w+)", index):
-            row, columns = (columns, row) if row in words else (row, columns)
-            end = re.search(rf"\b{re.escape(row)}\s*<\s*(\w+)", function.text)
-            if columns in words and end and end[1] in words:
-                return end[1], columns
-    return ()
 
 
 # -- with an annotation

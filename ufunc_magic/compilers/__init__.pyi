@@ -4,9 +4,11 @@ from .diagnostics import (
     GENERATED as GENERATED,
     OURS as OURS,
     count_errors as count_errors,
+    list_undefined_symbols as list_undefined_symbols,
     read_linker as read_linker,
     shorten as shorten,
     show_source_line as show_source_line,
+    take_name_in_symbol as take_name_in_symbol,
 )
 from .discovery import (
     FAST_MATH as FAST_MATH,

@@ -327,6 +327,20 @@ def read_linker(output: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
     return tuple(diagnostic.values())
 
 
+def list_undefined_symbols(output: str) -> tuple[str, ...]:
+    """The symbols that the linker misses, as it spells them."""
+    matches = (
+        re.search(_UNDEFINED, text) or re.match(_APPLE, text) for text in map(_make_readable, output.splitlines())
+    )
+    return tuple(dict.fromkeys(next(g for g in match.groups() if g) for match in matches if match))
+
+
+def take_name_in_symbol(symbol: str) -> str:
+    """The name of a function or variable in ``double half<double>(double)``."""
+    match = re.search(r"(\w+) *(?:[<(]|$)", symbol)
+    return match[1] if match else symbol
+
+
 def _demangle_name(symbol: str) -> str:
     """The qualified name in a C++ symbol: what opens libraries does not spell it out, as linkers do."""
     match = re.match(r"_ZN?K?(?=\d)", symbol)

@@ -276,6 +276,8 @@ class Parameter:
         arithmetic.
     length : str
         Of an unsized pointer: the integer parameter that is the number of its elements, where the body shows that.
+    rows : tuple of str
+        Of a pointer with an index ``i*w + j``: the integer parameters that seem to count rows and columns.
     aligned : bool
         Its typedef asks for an alignment.
     use : ValueUse
@@ -294,6 +296,7 @@ class Parameter:
     access: Literal["none", "read", "write", "update"] = "none"
     indexed: bool = False
     length: str = ""
+    rows: tuple[str, ...] = ()
     aligned: bool = False
     use: ValueUse = _NO_USE
     default: str = ""
@@ -358,6 +361,8 @@ class BodyFacts:
         It holds a loop or goto.
     loop_lines : tuple of int
         Where its loops begin, as lines of the cell.
+    loop_ends : frozenset of str
+        Integer parameters to which its loops count from 0.
     pure : bool
         Judging from its text, it depends on its arguments only and has no side effects: no statics, no globals written,
         no calls but to libm and to pure functions of the cell.
@@ -376,6 +381,7 @@ class BodyFacts:
     calls: frozenset[str] = frozenset()
     loops: bool = False
     loop_lines: tuple[int, ...] = ()
+    loop_ends: frozenset[str] = frozenset()
     pure: bool = False
     traceless: bool = False
     size: int = 0

@@ -301,6 +301,10 @@ LAYOUTS: dict[str, str] = {
     "    for (int i = 0; i < rows; i++) for (int j = 0; j < cols; j++) b[j*rows + i] = a[i*cols + j]; }": (
         "(rows,cols)->(cols,rows)"
     ),
+    "/* i = 0; i < k */ double at(double *x, int k) { return x[k]; }": "(n),()->()",
+    "double sum(double *x, int k) { double s = 0; int i; for (i = 0; i <= k - 1; ++i) s += x[k - 1 - i]; return s; }": (
+        "(k)->()"
+    ),
     "typedef unsigned u; int most(u *x, u num) { u m = 0; while (num-- > 1) m += x[num] > x[num - 1]; return m; }": (
         "(num)->()"
     ),

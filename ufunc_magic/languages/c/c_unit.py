@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,7 @@ from typing import Any
 
 from ... import cells, codegen, compilers, shortcuts
 from ...cells import CellBuild, Plain, list_compiler_flags, list_linker_flags
-from ...ir import Program
+from ...ir import FunctionCall, Name, Program, walk
 from ...model import (
     CompiledCell,
     CompileError,
@@ -42,6 +43,7 @@ from .prototypes import (
     choose_sizes,
     describe_nothing_declared,
     drop_unlinked,
+    find_missing,
     plan_declared,
 )
 from .template_types import choose_types
@@ -299,10 +301,8 @@ def _compile_functions(cell: CellBuild, planned: CellBuild, plan: cells.UnitPlan
     objects = [driver, *cells.compile_vector_math(cell.tool, plan.math.functions, folder=folder)]
     objects += cells.compile_exceptions(cell.tool, cell.source, folder=folder)
     library = folder / "cell.so"
-    exports = codegen.contained(
-        [(plain_functions.write_pointer(f, reading.unit), f) for f in reading.native], cplus=options.cplus
-    )
-    first, first_fault = reading, None
+    exports = _list_exports(reading, options)
+    first, first_fault, undefined = reading, None, _Undefined()
     with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-python-form") as pool:
         # The compiler is another process, so the Python forms cost no time.
         forms = pool.submit(_write_python_forms, cell, first)
@@ -312,21 +312,30 @@ def _compile_functions(cell: CellBuild, planned: CellBuild, plan: cells.UnitPlan
                 cell.source,
                 unit=reading.unit,
                 signatures=(*reading.signatures, *reading.library.signatures),
-                exports=replace(exports, text="\n".join(filter(None, [reading.library.text(options), exports.text]))),
+                exports=replace(
+                    exports, text="\n".join(filter(None, [reading.library.text(options), exports.text, undefined.text]))
+                ),
                 options=options,
                 name=cell.name,
                 math=plan.math,
             )
             try:
-                diagnostics = planned.compile_in_parts(translation, library, objects)
+                if not undefined.text:
+                    diagnostics = planned.compile_in_parts(translation, library, objects)
                 if diagnostics is None:
                     arguments = planned.arguments(library.name, *objects)
                     arguments["run"] = functools.partial(shortcuts.run_programs, ahead=planned.ahead)
                     diagnostics = compilers.compile_shared(cell.tool, translation.text, **arguments)
             except LinkError as fault:  # again without what no library has
-                reading = replace(reading, library=drop_unlinked(reading.library, fault))
+                if undefined.fault is None and find_missing(reading.library, fault):
+                    reading = replace(reading, library=drop_unlinked(reading.library, fault))
+                else:
+                    reading, undefined = _leave_out_undefined(reading, undefined, fault)
+                    exports = _list_exports(reading, options)
+                    link = () if _SPELLED in planned.link else (_SPELLED,)
+                    planned = replace(planned, link=(*planned.link, *link))
                 if reading.is_empty:
-                    raise
+                    raise undefined.fault or fault from None
             except CompileError as fault:
                 more = {}
                 if options.cplus and not options.types:  # with --types the user sees what is wrong with them
@@ -345,6 +354,84 @@ def _compile_functions(cell: CellBuild, planned: CellBuild, plan: cells.UnitPlan
                     raise planned.blame(first_fault or fault) from None
     known = forms.result() if reading.signatures == first.signatures else _write_python_forms(cell, reading)
     return _Compiled(library.read_bytes(), translation, tuple(diagnostics), reading, known)
+
+
+#: Has the linker spell symbols as the assembler does.
+_SPELLED = "-Wl,--no-demangle"
+
+
+@dataclass(frozen=True)
+class _Undefined:
+    """Symbols of the cell that no text and no library defines: the first error, and the symbols as they are spelled."""
+
+    fault: LinkError | None = None
+    symbols: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Text that makes nothing of them, so that the rest links: what refers to them is not bound."""
+        return "\n".join(f'__asm__(".weak {symbol}\\n.hidden {symbol}");' for symbol in self.symbols)
+
+
+def _leave_out_undefined(reading: _Reading, undefined: _Undefined, fault: LinkError) -> tuple[_Reading, _Undefined]:
+    """Leave out the functions that refer to symbols that the linker misses.
+
+    In the first round the linker spells names as people do, in the second one as the assembler does.
+
+    Raises
+    ------
+    LinkError
+        If no function is to blame, or the compiler is none of those that take such symbols.
+    """
+    missing = compilers.list_undefined_symbols(fault.output)
+    if undefined.fault is not None:
+        if undefined.symbols or not missing:
+            raise undefined.fault
+        return reading, replace(undefined, symbols=missing)
+    uses = _list_uses(reading)
+    reached = {name: name for name in map(compilers.take_name_in_symbol, missing)}
+    while more := {f: reached[n] for f, used in uses.items() if f not in reached for n in used if n in reached}:
+        reached |= more
+    faults = {}
+    for function in (*(s.function for s in reading.signatures), *reading.native):
+        if function.name in reached:
+            name = reached[function.name]
+            why = f"it needs {name!r}, which is declared, but nothing defines it"
+            remedy = f"Define it, link with the library that does (-l NAME), or add its source file (-S {name}.c)"
+            error = SignatureError(f"{cells.place_of(function)}: {why}.", remedy=remedy)
+            faults[function.name] = function, error
+    if not faults or not sys.platform.startswith("linux"):
+        raise fault
+    rest = replace(
+        reading,
+        signatures=tuple(s for s in reading.signatures if s.function.name not in reached),
+        plain=tuple(p for p in reading.plain if p.function.name not in reached),
+        faults={**reading.faults, **faults},
+    )
+    return rest, _Undefined(fault)
+
+
+def _list_uses(reading: _Reading) -> dict[str, set[str]]:
+    """The names that the functions of the text use, by function."""
+    uses: dict[str, set[str]] = {}
+    for name, functions in lower(reading.tree).functions.items():
+        used = uses.setdefault(name, set())
+        for function in functions:
+            for node in walk(function.body):
+                match node:
+                    case Name(symbol=symbol):
+                        used.add(symbol.name)
+                    case FunctionCall(name=called):
+                        used.add(called.rpartition("::")[2].partition("<")[0])
+    for own in reading.unit.functions:
+        uses.setdefault(own.name, set()).update(own.body.calls)
+    return uses
+
+
+def _list_exports(reading: _Reading, options: Options) -> codegen.Exports:
+    """The functions that the object exports as they are."""
+    native = [(plain_functions.write_pointer(f, reading.unit), f) for f in reading.native]
+    return codegen.contained(native, cplus=options.cplus)
 
 
 def _write_python_forms(cell: CellBuild, reading: _Reading) -> Mapping[str, tuple[Signature, cells.Form]]:

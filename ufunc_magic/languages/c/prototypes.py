@@ -79,17 +79,14 @@ def choose_sizes(functions: LibraryFunctions, simd: Collection[str]) -> LibraryF
     return replace(functions, signatures=signatures)
 
 
-def drop_unlinked(functions: LibraryFunctions, fault: LinkError) -> LibraryFunctions:
-    """The functions without those that the linker misses.
+def find_missing(functions: LibraryFunctions, fault: LinkError) -> set[str]:
+    """The functions that the linker misses."""
+    return {s.name for s in functions.signatures if re.search(rf"\b_?{read_called(s)}\b", fault.output)}
 
-    Raises
-    ------
-    LinkError
-        If it misses none of them.
-    """
-    missing = {s.name for s in functions.signatures if re.search(rf"\b_?{read_called(s)}\b", fault.output)}
-    if not missing:
-        raise fault
+
+def drop_unlinked(functions: LibraryFunctions, fault: LinkError) -> LibraryFunctions:
+    """The functions without those that the linker misses."""
+    missing = find_missing(functions, fault)
     rest = tuple(s for s in functions.signatures if s.name not in missing)
     return replace(functions, signatures=rest, reasons=functions.reasons | dict.fromkeys(missing, _NOWHERE))
 
