@@ -121,7 +121,7 @@ __UFM_SMALL static __ufm_t0_2 __ufm_scalar_0(__ufm_t0_0 __ufm_v0, __ufm_t0_1 __u
 {
     __ufm_t0_2 __ufm_r0 = __UFM_ZERO(__ufm_t0_2); __ufm_r0 = add(__ufm_v0, __ufm_v1); return __ufm_r0;
 }
-static const __ufm_plan __ufm_plan_0 = {__ufm_kernel_0, __ufm_sequence_0, __ufm_types + 27, 2, 1, 1, 1, 0, \
+static const __ufm_plan __ufm_plan_0 = {__ufm_kernel_0, __ufm_sequence_0, 0, __ufm_types + 27, 2, 1, 1, 1, 0, \
 __ufm_strided_0, "add"};
 static void __ufm_loop_0(__ufm_char **__ufm_args, const __ufm_intp *__ufm_dimensions,
                           const __ufm_intp *__ufm_steps, void *__ufm_data)

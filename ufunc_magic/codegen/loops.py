@@ -93,12 +93,12 @@ def _choose_clones(instance: Instance, math: VectorMath) -> dict[str, str]:
 _CATCH = "} catch (...) { __ufm_fail_thrown(); } return 1;"
 
 
-def _call(instance: Instance, arguments: dict[int, str], *, checked: bool = False) -> str:
-    """The call itself; ``arguments`` maps C parameter positions to expressions."""
+def _call(instance: Instance, arguments: dict[int, str], *, checked: bool = False, pointer: str = "") -> str:
+    """The call itself, through a ``pointer`` if given; ``arguments`` maps C parameter positions to expressions."""
     ordered = [arguments[i] for i in range(len(instance.signature.function.parameters))]
     if (checked and instance.checked) or instance.fails:
         ordered.append("&__ufm_fault")
-    call = f"{(checked and instance.checked) or callee(instance)}({', '.join(ordered)})"
+    call = f"{pointer or (checked and instance.checked) or callee(instance)}({', '.join(ordered)})"
     name = instance.signature.function.name
     if instance.signature.status:  # the result is no operand but says, if it is not 0, that the function failed
         failed = f'if (int __ufm_status = {call}) {{ __ufm_fail_with("{name}", __ufm_status); return 1; }}'
@@ -142,13 +142,19 @@ def _declare_locals(inputs: list[Value], outputs: list[Value], element: str) -> 
 
 
 def _write_element_call(
-    instance: Instance, inputs: list[Value], outputs: list[Value], element: str, *, checked: bool = False
+    instance: Instance,
+    inputs: list[Value],
+    outputs: list[Value],
+    element: str,
+    *,
+    checked: bool = False,
+    pointer: str = "",
 ) -> str:
     """The call on one element, after `_declare_locals`."""
     arguments = {v.operand.index: element.format(n=v.n) for v in inputs if not v.operand.pointer}
     arguments |= {v.operand.index: f"&__ufm_c{v.n}" for v in inputs if v.operand.pointer}
     arguments |= {v.operand.index: "&" * v.operand.pointer + f"__ufm_r{v.output}" for v in outputs}
-    return _call(instance, arguments, checked=checked)
+    return _call(instance, arguments, checked=checked, pointer=pointer)
 
 
 def _write_elementwise(
@@ -205,23 +211,50 @@ def _write_elementwise(
     if records:
         layout, entry = _record_texts(both, k=words["k"], run="__ufm_run_records")
         return fill("record_loop.c", **words, kernel_text=kernel, layout_text=layout, record_text=entry)
+    k, cplus = words["k"], bool(words["try"])
+    folds = _folds(inputs, outputs, cplus=cplus)
+    # A loop of its own takes gcc ten times as long as a function for one element, so few have it.
+    own = checked or not has_scalar(instance) or (direct and folds)
+    reduction = _reduce(instance, inputs, outputs, loads, folds=folds, cplus=cplus)
     return fill(
         "elementwise.c",
         **words,
-        **shared,
         kernel_text="" if instance.python else kernel,
-        kernel="0" if instance.python else f"__ufm_kernel_{words['k']}",
+        kernel="0" if instance.python else f"__ufm_kernel_{k}",
         strided_text=strided,
-        strided=f"__ufm_strided_{words['k']}" if strided else "0",
+        strided=f"__ufm_strided_{k}" if strided else "0",
+        sequence_text=_write_sequence(inputs, outputs, {**words, **shared, **reduction}, checked=checked)
+        if own
+        else "",
+        sequence=f"__ufm_sequence_{k}" if own else "0",
+        one_text="" if own else _write_one(inputs, outputs, words),
+        one="0" if own else f"__ufm_one_{k}",
         python="1" if checked else "0",
         pad=pad,
-        sequence_pointers=" ".join(f"{v.t} *__ufm_k{v.n} = ({v.t} *)__ufm_kept[{v.n}];" for v in both)
-        + " int __ufm_fault = 0;" * checked,
-        scalar_text=_write_scalar(instance, inputs, outputs, locals_("__ufm_v{n}"), call("__ufm_v{n}"), k=words["k"]),
+        scalar_text=_write_scalar(instance, inputs, outputs, locals_("__ufm_v{n}"), k=k, cplus=cplus),
+    )
+
+
+def _write_sequence(inputs: list[Value], outputs: list[Value], words: dict[str, str], *, checked: bool) -> str:
+    """Write the loop that computes one element after the other, at any stride."""
+    pointers = [f"{v.t} *__ufm_k{v.n} = ({v.t} *)__ufm_kept[{v.n}];" for v in (*inputs, *outputs)]
+    return fill(
+        "sequence.c",
+        **words,
+        sequence_pointers=" ".join(pointers) + " int __ufm_fault = 0;" * checked,
         keep_inputs=" ".join(f"__ufm_k{v.n}[__ufm_j] = __ufm_v{v.n};" for v in inputs),
         keep_outputs=" ".join(f"__ufm_k{v.n}[__ufm_j] = __ufm_r{v.output};" for v in outputs),
-        **_reduce(instance, inputs, outputs, loads, cplus=bool(words["try"])),
     )
+
+
+def _write_one(inputs: list[Value], outputs: list[Value], words: dict[str, str]) -> str:
+    """Write the function that computes one element, by the function for callers in C."""
+    k, one = words["k"], len(outputs) == 1
+    passes = [f"*(const {v.t} *)__ufm_p[{v.n}]" for v in inputs]
+    passes += [] if one else [f"({v.t} *)__ufm_p[{v.n}]" for v in outputs]
+    result = f"*({outputs[0].t} *)__ufm_p[{outputs[0].n}] = " if one else ""
+    body = f"{result}__ufm_scalar_{k}({', '.join(passes)});"
+    return f"static int __ufm_one_{k}(__ufm_char **__ufm_p) {{ {words['try']} {body} return 0; {words['catch']} }}"
 
 
 def _record_texts(both: Sequence[Value], *, k: str, run: str) -> tuple[str, str]:
@@ -253,7 +286,7 @@ def is_leaf(instance: Instance) -> bool:
 
 
 def _write_scalar(
-    instance: Instance, inputs: list[Value], outputs: list[Value], locals_: str, call: str, *, k: str
+    instance: Instance, inputs: list[Value], outputs: list[Value], locals_: str, *, k: str, cplus: bool
 ) -> str:
     """The function for callers in C: inputs by value, one output returned, several through pointers.
 
@@ -268,7 +301,13 @@ def _write_scalar(
     head = f"static {outputs[0].t if one else 'void'} __ufm_{{}}_{k}({', '.join(takes)})"
     fault = "int __ufm_fault; " if instance.signature.status else ""
     unused = "(void)__ufm_fault; " if fault else ""
-    body = f"\n{{\n    {fault}{locals_} {call} {unused}{stores}\n}}"
+    name = callee(instance)
+    # gcc would write the function out once more here.  C++ has no one address of a name that is overloaded.
+    small = cplus or (instance.signature.function.body.size <= _DIRECT_NODES and not instance.loops)
+    pointer = "" if small else "__ufm_function"
+    hidden = "" if small else f'__typeof__({name}) *{pointer} = {name}; __asm__("" : "+r"({pointer})); '
+    call = _write_element_call(instance, inputs, outputs, "__ufm_v{n}", pointer=pointer)
+    body = f"\n{{\n    {hidden}{fault}{locals_} {call} {unused}{stores}\n}}"
     return f"{_write_attribute(instance)}__UFM_SMALL {head.format('scalar')}{body}"
 
 
@@ -298,8 +337,18 @@ def _write_faults(instance: Instance) -> dict[str, str]:
 _ONE_BY_ONE = {"fault": '__asm__ volatile("");', "kernel_fault": ""}
 
 
+def _folds(inputs: list[Value], outputs: list[Value], *, cplus: bool) -> bool:
+    """Whether NumPy may ``reduce`` and ``accumulate`` with it."""
+    operands = [v.operand for v in (*inputs, *outputs)]
+    return (
+        (len(inputs), len(outputs)) == (2, 1)
+        and not any(o.pointer for o in operands)
+        and _may_be_one_type(operands[0].type, operands[2].type, cplus=cplus)
+    )
+
+
 def _reduce(
-    instance: Instance, inputs: list[Value], outputs: list[Value], loads: list[str], *, cplus: bool
+    instance: Instance, inputs: list[Value], outputs: list[Value], loads: list[str], *, folds: bool, cplus: bool
 ) -> dict[str, str]:
     """Write the sequence's part for ``reduce``: the running value stays in a register, or each step would wait for its
     own store.
@@ -308,13 +357,7 @@ def _reduce(
     making two of the one.
     """
     signature = instance.signature
-    simple = (
-        signature.nin == 2
-        and signature.nout == 1
-        and all(not o.pointer for o in (*signature.inputs, *signature.outputs))
-        and _may_be_one_type(signature.inputs[0].type, signature.outputs[0].type, cplus=cplus)
-    )
-    if _is_checked(instance) or not simple:
+    if _is_checked(instance) or not folds:
         return {"sequence_loads": " ".join(loads), "reduce_begin": "", "reduce_step": "", "reduce_end": ""}
     t, o = inputs[0].t, outputs[0].t
     same, step, end = "", "__ufm_r0", "__ufm_running"

@@ -845,6 +845,55 @@ static int parted(const __ufm_plan *plan, char **args, const ptrdiff_t *steps)
     return gaps;
 }
 
+/* Elements of a plan that has a function for one of them, and no loop of its own over them. */
+typedef struct {
+    const __ufm_plan *plan;
+    ptrdiff_t count;
+    char **args;
+    const ptrdiff_t *steps;
+    char **kept;
+} Elements;
+
+static inline void keep(char *to, const char *from, size_t size)
+{
+    if (size == 8) *(uint64_t *)to = *(const uint64_t *)from;
+    else if (size == 4) *(uint32_t *)to = *(const uint32_t *)from;
+    else memcpy(to, from, size);
+}
+
+/* The sequence of such a plan. */
+ONCE static int compute_each(void *elements, void *b, void *c, void *d)
+{
+    const Elements *const e = elements;
+    const __ufm_plan *const plan = e->plan;
+    const int nin = plan->nin, all = nin + plan->nout;
+    size_t size[MAX_OPERANDS];
+    char *at[MAX_OPERANDS], *kept[MAX_OPERANDS];
+    (void)b, (void)c, (void)d;
+    for (int k = 0; k < all; k++) {
+        size[k] = item_size[plan->types[k]];
+        at[k] = e->args[k];
+        kept[k] = e->kept[k];
+    }
+    for (ptrdiff_t j = 0; j < e->count; j++) {
+        for (int k = 0; k < nin; k++) keep(kept[k], at[k], size[k]);
+        if (plan->one(at)) return 1;
+        for (int k = nin; k < all; k++) keep(kept[k], at[k], size[k]);
+        for (int k = 0; k < all; k++) {
+            at[k] += e->steps[k];
+            kept[k] += size[k];
+        }
+    }
+    return 0;
+}
+
+static int call_sequence(const __ufm_plan *plan, Own *own, ptrdiff_t count, char **at, const ptrdiff_t *steps, char **kept)
+{
+    Elements elements = {plan, count, at, steps, kept};
+    if (!plan->sequence) return call(own, compute_each, 0, &elements, NULL, NULL, NULL);
+    return call(own, (Code *)plan->sequence, plan->python, (void *)count, at, (void *)steps, kept);
+}
+
 RARE static void tell_failure(const __ufm_plan *plan, const Own *own, const Failure *failure)
 {
     char *values[MAX_OPERANDS];
@@ -874,7 +923,7 @@ RARE static void blame(const __ufm_plan *plan, Own *own, char **from, const ptrd
             at[k] = from[k] + j * steps[k];
             kept[k] = failure->values[k];
         }
-        do status = call(own, (Code *)plan->sequence, plan->python, (void *)1, at, (void *)steps, kept);
+        do status = call_sequence(plan, own, 1, at, steps, kept);
         while (status == FAULTED && was_stop(own, halt) && !*halt);
         if (status) break;
     }
@@ -926,7 +975,7 @@ static Flags run_sequence(const __ufm_plan *plan, Own *own, char **args, const p
         for (int k = 0; k < all; k++) at[k] = args[k] + start * steps[k];
         if (count > 1) keep_outputs(plan, at, steps, kept, count, 0);
         do {
-            status = call(own, (Code *)plan->sequence, plan->python, (void *)count, at, (void *)steps, kept);
+            status = call_sequence(plan, own, count, at, steps, kept);
             if (count > 1 && status == FAULTED) keep_outputs(plan, at, steps, kept, count, 1);
         } while (status == FAULTED && was_stop(own, halt) && !*halt);
         if (*halt) break;

@@ -13,6 +13,7 @@ typedef struct {
     int (*kernel)(__ufm_intp count, __ufm_char **operands);
     /* 1: an exception is set; the elements before the one that raised it are written. */
     int (*sequence)(__ufm_intp count, __ufm_char **operands, const __ufm_intp *steps, __ufm_char **kept);
+    int (*one)(__ufm_char **operands); /* computes one element, where `sequence` is NULL */
     const __ufm_byte *types; /* NumPy type numbers, inputs first */
     int nin, nout, pad;
     /* Floating-point flags that the kernel raised: 0 none is passed on (--fast-math), 1 those that a result

@@ -23,7 +23,7 @@ static int __ufm_sequence_$k(__ufm_intp __ufm_m, __ufm_char **__ufm_p, const __u
     return 0;
 }
 
-static const __ufm_plan __ufm_plan_$k = {__ufm_kernel_$k, __ufm_sequence_$k, __ufm_types + $offset, $nin, $nout, $pad, $judge, $python, 0, "$name"};
+static const __ufm_plan __ufm_plan_$k = {__ufm_kernel_$k, __ufm_sequence_$k, 0, __ufm_types + $offset, $nin, $nout, $pad, $judge, $python, 0, "$name"};
 static void __ufm_loop_$k(__ufm_char **__ufm_args, const __ufm_intp *__ufm_dimensions, const __ufm_intp *__ufm_steps,
                           void *__ufm_data)
 {
