@@ -1,5 +1,5 @@
 double gsl_sf_bessel_J0(double x);
-double g(double x) { return 2 * x; }
+static double g(double x) { return 2 * x; }
 double f(double x)
 {
     return g(gsl_sf_bessel_J0(x));
