@@ -250,7 +250,7 @@ def write_exceptions() -> str:
 def insert_headers(file: str) -> str:
     """A template with the text of our own headers in place of their includes."""
     text = template(file)
-    for name in ("interface.h", "containment.h", "access.h"):
+    for name in ("interface.h", "containment.h", "frame.h", "access.h"):
         text = text.replace(f'#include "{name}"', f'#line 1 "{name}"\n{template(name)}\n#line 1 "{file}"')
     return text
 

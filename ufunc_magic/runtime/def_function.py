@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..model import CellAssertionError, CellCrashed, CellExited
 from .locks import lock_of
 
 #: Keywords of ufuncs: a call with one of these goes to the ufunc, whatever its arguments are.
@@ -45,6 +46,9 @@ class DefFunction:
 #: Attributes that are the object's own.
 _OWN = frozenset("ufunc __wrapped__ __signature__ __class__ __dir__ __call__ __get__ __reduce__ __reduce_ex__".split())
 
+#: Exceptions of calls that were left: the ufunc names the values.
+_ENDS = CellCrashed, CellExited, CellAssertionError
+
 #: The process's only such type, and the library of its code, which keeps it open.
 _type: list[tuple[Callable[..., DefFunction], ctypes.CDLL]] = []
 
@@ -61,18 +65,17 @@ def bind_def(function: Any, ufunc: np.ufunc, *, parameters: Sequence[str], handl
     handle : CDLL
         The opened object of both.
     """
-    make = getattr(handle, "__ufm_def_type_2", None)
+    make = getattr(handle, "__ufm_def_type_3", None)
     if make is None:
         return None
     with lock_of("the type of a def"):
         if not _type:
-            four = (ctypes.py_object,) * 4
-            own = ctypes.PYFUNCTYPE(ctypes.py_object, *four)(ctypes.cast(make, ctypes.c_void_p).value or 0)
-            _type.append((own(DefFunction, np.ndarray, np.generic, _OWN), handle))
-    enclosed = ctypes.cast(handle.__ufm_enclosed_1, ctypes.c_void_p).value or 0
+            five = (ctypes.py_object,) * 5
+            own = ctypes.PYFUNCTYPE(ctypes.py_object, *five)(ctypes.cast(make, ctypes.c_void_p).value or 0)
+            _type.append((own(DefFunction, np.ndarray, np.generic, _OWN, _ENDS), handle))
     keywords = _UFUNC_KEYWORDS.difference(parameters)
     by_place = getattr(getattr(function, "__code__", None), "co_argcount", len(parameters))
-    return _type[0][0](function, ufunc, tuple(parameters), keywords, enclosed, by_place)
+    return _type[0][0](function, ufunc, tuple(parameters), keywords, by_place)
 
 
 def find_ufunc(function: Any) -> np.ufunc | None:

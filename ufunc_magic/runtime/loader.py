@@ -265,16 +265,10 @@ def open_library(object_code: ObjectCode, path: str | os.PathLike[str]) -> Libra
             f"The compiled library cannot be loaded: {fault}.",
             remedy="Check that all libraries it links with can be found (LD_LIBRARY_PATH).",
         ) from fault
-    try:
-        _Host.in_dll(handle, "__ufm_host").__init__(*_list_host_values())  # type: ignore[misc]
-    except ValueError as fault:
-        raise TargetError("The object code has no loops, or is no object code.", remedy="Create it again.") from fault
-    with contextlib.suppress(ValueError):  # objects of older versions cannot be interrupted
-        ctypes.c_void_p.in_dll(handle, "__ufm_check_signals").value = _find_check_signals()
+    _introduce(handle)
     with contextlib.suppress(ValueError):  # C has none
         kinds = _list_exceptions()
         (ctypes.c_void_p * len(kinds)).in_dll(handle, "__ufm_exceptions").__init__(*kinds)  # type: ignore[misc]
-    _contain(handle)
     openmp.note_threads(handle)
     if hasattr(handle, "__ufm_loops"):
         cell_names.note_library(object_code, ctypes.addressof(ctypes.c_void_p.in_dll(handle, "__ufm_loops")))
@@ -288,6 +282,23 @@ def open_library(object_code: ObjectCode, path: str | os.PathLike[str]) -> Libra
     has_calls = functions and hasattr(handle, "__ufm_plain_calls")
     calls = _read_table(handle, "__ufm_plain_calls", plain + 1) if has_calls else ()
     return Library(handle, _read_table(handle, "__ufm_loops", last + 1), functions, calls or (0,) * len(functions))
+
+
+def _introduce(handle: ctypes.CDLL) -> None:
+    """Give an opened object what it needs of this process, before any of its code runs.
+
+    Raises
+    ------
+    TargetError
+        If it is no object code.
+    """
+    try:
+        _Host.in_dll(handle, "__ufm_host").__init__(*_list_host_values())  # type: ignore[misc]
+    except ValueError as fault:
+        raise TargetError("The object code has no loops, or is no object code.", remedy="Create it again.") from fault
+    with contextlib.suppress(ValueError):  # objects of older versions cannot be interrupted
+        ctypes.c_void_p.in_dll(handle, "__ufm_check_signals").value = _find_check_signals()
+    _contain(handle)
 
 
 def _end_idle_threads() -> None:
@@ -363,11 +374,16 @@ def open_module(object_code: ObjectCode, path: str) -> ModuleType:
             output=str(fault),
         ) from fault
     sys.modules[name] = module
-    cell_names.attach(object_code, _private.open_library(path, getattr(os, "RTLD_NOW", 0)))
+    handle = _private.open_library(path, getattr(os, "RTLD_NOW", 0))
+    _introduce(handle)
+    cell_names.attach(object_code, handle)
     cell_names.give_file(module, object_code)
     try:
         with keep_arithmetic():
-            loading.exec_module(module)
+            if hasattr(handle, "__ufm_execute"):
+                ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object)(("__ufm_execute", handle))(module)
+            else:
+                loading.exec_module(module)
     except BaseException:
         sys.modules.pop(name, None)
         if before is not None:

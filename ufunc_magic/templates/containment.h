@@ -12,6 +12,7 @@
 #if !defined(_WIN32) && !defined(UFM_CHECKED)
 #define CONTAINED
 #endif
+#include "frame.h"
 
 /* What ended a call, where it was no signal; numbers of runtime/faults.py. */
 enum { ASSERTED = -1, EXITED = -2, ABORTED = -3, JUMPED = -4, RAISED = -5, STACK_FULL = -6, INTERRUPTED = -7 };
@@ -28,30 +29,13 @@ typedef struct {
     uintptr_t place; /* of the code, of a signal */
 } Fault;
 
-typedef struct Frame Frame;
-typedef struct {
+typedef __ufm_frame Frame;
+typedef struct __ufm_object {
     void (*leave)(Frame *);
     const char *low, *high; /* the object's code, as far as that is known */
 } Object;
-
-#if !defined(CONTAINED) || (defined(__GNUC__) && !defined(__clang__)) || defined(__x86_64__)
-/* The compiler's own: it saves what the function needs, at a third of the price. */
-typedef void *Jump[5];
-#define SET_JUMP(jump) __builtin_setjmp(jump)
-#define JUMP_TO(jump) __builtin_longjmp(jump, 1)
-#else
-typedef sigjmp_buf Jump;
-#define SET_JUMP(jump) sigsetjmp(jump, 0)
-#define JUMP_TO(jump) siglongjmp(jump, 1)
-#endif
-
-/* A call of a cell's code that is under way. */
-struct Frame {
-    Frame *previous;
-    const Object *object;
-    int python; /* it runs Python: whoever is not in the cell's own code must not be left */
-    Jump jump;
-};
+#define SET_JUMP __UFM_SET_JUMP
+#define JUMP_TO __UFM_JUMP_TO
 
 /* One for each thread, in the object that has the handlers. */
 typedef struct {

@@ -12,16 +12,11 @@
 #define EXPORT __attribute__((visibility("default")))
 #endif
 
-/* __ufm_enclosed_1 of the object that the function is in: 0, or what became of the call. */
-enum { CAME_BACK, FAULTED, STOPPED };
-typedef int Enclosed(void (*code)(void *), void *with);
-
 typedef struct {
     PyObject_HEAD
     vectorcallfunc call;
     PyObject *function, *ufunc;
     vectorcallfunc own; /* the function's */
-    Enclosed *enclosed;
     PyObject *names;    /* of the parameters: a tuple */
     PyObject *keywords; /* what only the ufunc takes: a frozenset */
     Py_ssize_t by_place; /* how many parameters are not keyword-only */
@@ -30,7 +25,7 @@ typedef struct {
 
 /* Of the process's one type. */
 static PyTypeObject *ndarray, *number;
-static PyObject *array_ufunc, *array_method, *defaults, *keyword_defaults, *own_names;
+static PyObject *array_ufunc, *array_method, *defaults, *keyword_defaults, *own_names, *faults;
 
 /* Does NumPy see an array?  Its own numbers have __array__, too. */
 static int is_array(PyObject *value)
@@ -39,21 +34,6 @@ static int is_array(PyObject *value)
     if (type == &PyFloat_Type || type == &PyLong_Type || type == &PyBool_Type || value == Py_None) return 0;
     if (type == ndarray || _PyType_Lookup(type, array_ufunc)) return 1;
     return _PyType_Lookup(type, array_method) && !PyType_IsSubtype(type, number);
-}
-
-/* ------------------------------------------------------------------------------------------- numbers */
-
-typedef struct {
-    const Def *self;
-    PyObject *const *args;
-    size_t count;
-    PyObject *kwnames, *result;
-} Call;
-
-static void run(void *with)
-{
-    Call *call = with;
-    call->result = call->self->own(call->self->function, call->args, call->count, call->kwnames);
 }
 
 /* -------------------------------------------------------------------------------------------- arrays */
@@ -203,14 +183,10 @@ static PyObject *call_def(PyObject *callable, PyObject *const *args, size_t coun
     }
     for (Py_ssize_t k = 0; k < values; k++)
         if (is_array(args[k])) return call_ufunc(self, args, count, kwnames);
-    if (!self->enclosed) return self->own(self->function, args, count, kwnames);
-    Call call = {self, args, count, kwnames, NULL};
-    const int end = self->enclosed(run, &call);
-    if (end == CAME_BACK) return call.result;
+    PyObject *const result = self->own(self->function, args, count, kwnames);
+    if (result || !PyErr_ExceptionMatches(faults)) return result;
     PyErr_Clear();
-    if (end == FAULTED) return find_fault(self, args, PyVectorcall_NARGS(count), kwnames);
-    if (!PyErr_CheckSignals()) PyErr_SetNone(PyExc_KeyboardInterrupt);
-    return NULL;
+    return find_fault(self, args, PyVectorcall_NARGS(count), kwnames);
 }
 
 /* ---------------------------------------------------------------------------------------- attributes
@@ -256,10 +232,10 @@ static PyObject *item(PyObject *self, PyObject *key) { return PyObject_GetItem((
 static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     PyObject *function, *ufunc, *names, *of_ufunc;
-    Py_ssize_t enclosed, by_place;
+    Py_ssize_t by_place;
     (void)keywords;
-    if (!PyArg_ParseTuple(args, "OOO!O!nn", &function, &ufunc, &PyTuple_Type, &names, &PyFrozenSet_Type, &of_ufunc,
-                          &enclosed, &by_place))
+    if (!PyArg_ParseTuple(args, "OOO!O!n", &function, &ufunc, &PyTuple_Type, &names, &PyFrozenSet_Type, &of_ufunc,
+                          &by_place))
         return NULL;
     Def *const self = (Def *)type->tp_alloc(type, 0);
     if (!self) return NULL;
@@ -269,7 +245,6 @@ static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords)
     self->keywords = Py_NewRef(of_ufunc);
     self->own = PyVectorcall_Function(function);
     if (!self->own) self->own = PyObject_Vectorcall;
-    self->enclosed = (Enclosed *)enclosed;
     self->by_place = by_place;
     self->call = call_def;
     return (PyObject *)self;
@@ -334,8 +309,9 @@ static PyType_Spec spec = {
     .slots = slots,
 };
 
-/* The type, below a class of Python's; `its` are names of attributes that are not the function's. */
-EXPORT PyObject *__ufm_def_type_2(PyObject *base, PyObject *array, PyObject *generic, PyObject *its)
+/* The type, below a class of Python's; `its` are names of attributes that are not the function's, `ends` the exceptions of
+   calls that did not come back. */
+EXPORT PyObject *__ufm_def_type_3(PyObject *base, PyObject *array, PyObject *generic, PyObject *its, PyObject *ends)
 {
     array_ufunc = PyUnicode_InternFromString("__array_ufunc__");
     array_method = PyUnicode_InternFromString("__array__");
@@ -345,6 +321,7 @@ EXPORT PyObject *__ufm_def_type_2(PyObject *base, PyObject *array, PyObject *gen
     ndarray = (PyTypeObject *)Py_NewRef(array);
     number = (PyTypeObject *)Py_NewRef(generic);
     own_names = Py_NewRef(its);
+    faults = Py_NewRef(ends);
     PyObject *const bases = PyTuple_Pack(1, base);
     PyObject *const type = bases ? PyType_FromSpecWithBases(&spec, bases) : NULL;
     Py_XDECREF(bases);

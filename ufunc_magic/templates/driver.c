@@ -56,6 +56,7 @@
 #define ONCE __attribute__((noinline))
 #endif
 #define RARE __attribute__((cold, noinline))
+#define HIDDEN __attribute__((visibility("hidden")))
 
 #ifdef _WIN32
 #define EXPORT __attribute__((dllexport))
@@ -490,19 +491,19 @@ static inline int call(Own *own, Code *code, int python, void *a, void *b, void 
 #endif
 #ifdef CONTAINED
 /* Where an enclosed call goes on that did not come back. */
-RARE static int left_enclosed(Modes modes, int holds)
+RARE static int left_enclosed(Modes modes)
 {
     Own *const own = ask_own();
     Thread before = {.modes = modes, .around = own->now};
     own->now = &before;
-    left(own, holds);
+    left(own, 0);
     own->now = before.around;
     if (!--own->inside->calls) own->inside->stopping = 0;
     return own->inside->fault.kind == INTERRUPTED ? 2 : 1;
 }
 #endif
-/* `python`: the code may run Python, whose frames must not be left; `holds`: this thread has the GIL. */
-ONCE static int enclosed(void (*code)(void *), void *with, int python, int holds)
+/* `python`: the code may run Python, whose frames must not be left. */
+ONCE static int enclosed(void (*code)(void *), void *with, int python)
 {
 #ifdef CONTAINED
     Inside *const in = inside_of(ask_own());
@@ -511,7 +512,7 @@ ONCE static int enclosed(void (*code)(void *), void *with, int python, int holds
         Frame frame = {.previous = in->frame, .object = &this_object, .python = python};
         in->calls++;
         if (!in->watched) contained()->watch(in);
-        if (SET_JUMP(frame.jump)) return left_enclosed(modes, holds);
+        if (SET_JUMP(frame.jump)) return left_enclosed(modes);
         in->frame = &frame;
         code(with);
         in->frame = frame.previous;
@@ -522,18 +523,14 @@ ONCE static int enclosed(void (*code)(void *), void *with, int python, int holds
     code(with);
     return 0;
 }
-/* A call of a function of Python's, contained.  0: it came back; 1: it faulted; 2: the user wants out.  It is short,
-   since plain calls of such functions are. */
-EXPORT int __ufm_enclosed_1(void (*code)(void *), void *with) { return enclosed(code, with, 1, 1); }
-
 /* A launch of a kernel's emulation, contained: the same, and in words.  `bottom` returns where the '
                             'running thread's
    own stack begins, or NULL; the handler knows only the stack of the caller.  `where` gets the place in the code and the
    address of a fault of memory. */
-__attribute__((visibility("hidden"))) int __ufm_contained(void (*code)(void *), void *with, char *text, size_t size,
+HIDDEN int __ufm_contained(void (*code)(void *), void *with, char *text, size_t size,
                                                           const char *(*bottom)(void), size_t where[2])
 {
-    const int end = enclosed(code, with, 0, 0);
+    const int end = enclosed(code, with, 0);
 #ifdef CONTAINED
     const Fault *fault = end ? &ask_own()->inside->fault : NULL;
     const int full = end && fault->kind == STACK_FULL && (!bottom() || fault->address < (uintptr_t)bottom());
@@ -554,7 +551,7 @@ __attribute__((visibility("hidden"))) int __ufm_contained(void (*code)(void *), 
 }
 /* Of a launch on several threads: whether the user wants out, which is heard from `change` 1 to `change` -1. */
 #ifdef CONTAINED
-__attribute__((visibility("hidden"))) int __ufm_asked_to_stop(int change)
+HIDDEN int __ufm_asked_to_stop(int change)
 {
     Inside *const in = inside_of(ask_own());
     if (!in) return 0;
@@ -565,11 +562,11 @@ __attribute__((visibility("hidden"))) int __ufm_asked_to_stop(int change)
     return asked;
 }
 /* What __ufm_evict() needs to know of the running thread, to have its contained call end. */
-__attribute__((visibility("hidden"))) void *__ufm_inside(void)
+HIDDEN void *__ufm_inside(void)
 {
     return inside_of(ask_own());
 }
-__attribute__((visibility("hidden"))) void __ufm_evict(pthread_t thread, void *inside)
+HIDDEN void __ufm_evict(pthread_t thread, void *inside)
 {
     if (!inside) return;
     ((Inside *)inside)->stopping = 1;
@@ -626,10 +623,54 @@ static void tell(const Report *report) { (void)report; }
 static int was_stop(Own *own, int *halt) { return (void)own, (void)halt, 0; }
 #endif
 
+/* Entries from Python into a Cython cell (entries.h): a frame begins, with the modes of this thread; it ends; the entry
+   goes on after a jump to the frame, 1: the user wants out; the exception of a fault is raised. */
+HIDDEN void *__ufm_begin(Frame *frame, uint64_t *modes)
+{
+#ifdef CONTAINED
+    Inside *const in = inside_of(ask_own());
+    if (!in) return NULL;
+    *modes = quick_modes();
+    frame->previous = in->frame;
+    frame->object = &this_object;
+    frame->python = 1;
+    in->calls++;
+    if (!in->watched) contained()->watch(in);
+    in->frame = frame;
+    return in;
+#else
+    (void)frame, (void)modes;
+    return NULL;
+#endif
+}
+HIDDEN void __ufm_end(void *inside, const Frame *frame)
+{
+    Inside *const in = inside;
+    in->frame = frame->previous;
+    if (!--in->calls) in->stopping = 0;
+}
+HIDDEN int __ufm_go_on(uint64_t modes)
+{
+#ifdef CONTAINED
+    return left_enclosed((Modes)modes) == 2;
+#else
+    return (void)modes, 0;
+#endif
+}
+HIDDEN void __ufm_tell(const char *name)
+{
+#ifdef CONTAINED
+    const Report report = {.name = name, .fault = &ask_own()->inside->fault};
+    tell(&report);
+#else
+    (void)name;
+#endif
+}
+
 /* A call of a function that is no ufunc, without the GIL, contained: what did not come back is an exception. */
 void __ufm_plain_call(const char *name, void (*code)(void *), void *with, int python)
 {
-    const int end = enclosed(code, with, python, 0);
+    const int end = enclosed(code, with, python);
 #ifdef CONTAINED
     const Report report = {.name = name, .fault = end ? &ask_own()->inside->fault : NULL};
     if (end == 1) tell(&report);

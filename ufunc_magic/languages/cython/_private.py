@@ -25,6 +25,7 @@ try:
         Errors as Errors,
         ExprNodes as ExprNodes,
         Main as Main,
+        Naming as Naming,
         Nodes as Nodes,
         Options as Options,
         Pipeline as Pipeline,
@@ -54,6 +55,9 @@ _USED: dict[Any, str] = {
     Main: "CompilationOptions CompilationSource Context FileSourceDescriptor create_default_resultobj "
     "standard_include_path",
     Main.Context: "from_options search_include_directories",
+    Naming: "retval_cname generator_cname local_tstate_cname sent_value_cname",
+    Nodes.DefNodeWrapper: "generate_function_body error_value",
+    Nodes.GeneratorBodyDefNode: "generate_function_header",
     Options: "default_options _directive_defaults",
     Pipeline: "create_pyx_pipeline run_pipeline",
     PyrexTypes: "c_bint_type c_long_type c_double_type c_void_type simple_c_type spanning_type widest_numeric_type",

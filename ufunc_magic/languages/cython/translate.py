@@ -25,6 +25,7 @@ from ._private import (
 )
 from .cdef_variant import PREFIX, Analysis, Variants, find_defs, find_plain_name, is_number
 from .cython_ctypes import find_ir_type
+from .cython_entries import Entering
 from .cython_function import CellText, CyFunction, CyParameter, CythonType, find_function_at
 from .cython_lowering import lower
 from .cython_rewrites import Rewriting
@@ -187,6 +188,8 @@ class _Run:
     def _rewrite(self, tree: Any) -> Any:
         with Comfort("the faster form of conditions and powers", self.notes):
             Rewriting()(tree)
+        with Comfort("that faults of the cell's code are contained", self.notes):
+            Entering(self.desc)(tree)
         return tree
 
     def _use_all(self, tree: Any) -> Any:

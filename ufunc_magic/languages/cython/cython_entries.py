@@ -1,0 +1,108 @@
+"""Entries from Python into a cell, which contain its faults: functions, methods, special methods, generators.
+
+The last change of Cython's tree before it writes C: the wrapper that Python calls does so behind a frame
+(``templates/entries.h``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...codegen import insert_headers, template
+from ._private import Naming, Nodes, UtilityCode, VisitorTransform
+
+
+class Entering(VisitorTransform):  # type: ignore[misc, unused-ignore]
+    """Has entries into the functions of a cell contained; those of Cython's own library are left alone."""
+
+    def __init__(self, desc: Any) -> None:
+        super().__init__()
+        self._desc = desc
+
+    def visit_ModuleNode(self, node: Any) -> Any:
+        node.scope.use_utility_code(UtilityCode(proto=insert_headers("entries.h"), impl=template("execute.c")))
+        self.visitchildren(node)
+        return node
+
+    def visit_Node(self, node: Any) -> Any:
+        self.visitchildren(node)
+        return node
+
+    def visit_CFuncDefNode(self, node: Any) -> Any:
+        self.visitchildren(node)
+        if node.py_func is not None:
+            self._contain(node.py_func)
+        return node
+
+    def visit_DefNode(self, node: Any) -> Any:
+        self.visitchildren(node)
+        self._contain(node)
+        return node
+
+    def visit_GeneratorBodyDefNode(self, node: Any) -> Any:
+        self.visitchildren(node)
+        if node.pos[0] is self._desc and not node.is_inlined:
+            node.generate_function_header = _GeneratorHeader(node)
+        return node
+
+    def _contain(self, node: Any) -> None:
+        wrapper = node.py_wrapper
+        if wrapper is not None and node.pos[0] is self._desc and not isinstance(wrapper, _Contained):
+            wrapper.__class__ = _Contained
+
+
+class _Contained(Nodes.DefNodeWrapper):  # type: ignore[misc, unused-ignore]
+    """A wrapper that calls its function behind a frame."""
+
+    def generate_function_body(self, code: Any) -> None:
+        entry, value = self.target.entry, self.error_value()
+        code.putln("{ __ufm_entry __ufm_e;")
+        # Not a part of this function: what is jumped to costs registers.
+        code.putln(f"extern __typeof__({entry.pyfunc_cname}) {entry.pyfunc_cname} __attribute__((noinline));")
+        code.putln("if (__UFM_SET_JUMP(__ufm_e.frame.jump)) {")
+        code.putln(f'__ufm_came_back(&__ufm_e, "{_name(entry)}");')
+        if self.return_type.is_void:
+            code.putln("PyErr_WriteUnraisable(NULL);")
+        else:
+            code.putln(f"{Naming.retval_cname} = {value};")
+        code.putln("} else { __ufm_enter(&__ufm_e);")
+        super().generate_function_body(code)
+        code.putln("__ufm_leave(&__ufm_e); } }")
+
+
+class _GeneratorHeader:
+    """The head of a generator's body, and before it the function that calls it behind a frame."""
+
+    def __init__(self, node: Any) -> None:
+        self._node, self._write = node, node.generate_function_header
+
+    def __call__(self, code: Any, proto: bool = False) -> None:
+        if proto:
+            self._write(code, proto=True)
+            return
+        entry = self._node.entry
+        name, arguments = entry.func_cname, (Naming.generator_cname, Naming.local_tstate_cname, Naming.sent_value_cname)
+        inner = f"__ufm_{name}"
+        entry.func_cname = inner
+        self._write(code, proto=True)
+        entry.func_cname = name
+        self._write(code)
+        code.putln(f"extern __typeof__({inner}) {inner} __attribute__((noinline));")
+        code.putln("__ufm_entry __ufm_e; PyObject *__ufm_r;")
+        code.putln("if (__UFM_SET_JUMP(__ufm_e.frame.jump)) {")
+        code.putln(f'__ufm_came_back(&__ufm_e, "{_name(entry)}");')
+        code.putln(f"{Naming.generator_cname}->resume_label = -1; return NULL; }}")
+        code.putln("__ufm_enter(&__ufm_e);")
+        code.putln(f"__ufm_r = {inner}({', '.join(arguments)});")
+        code.putln("__ufm_leave(&__ufm_e); return __ufm_r; }")
+        entry.func_cname = inner
+        self._write(code)
+        entry.func_cname = name
+
+
+def _name(entry: Any) -> str:
+    """The name of a function in messages: ``f``, ``Class.method``."""
+    scope = entry.scope.qualified_name if entry.scope is not None else ""
+    name = str(entry.qualified_name or entry.name)
+    module = str(entry.scope.global_scope().qualified_name) if scope else ""
+    return name.removeprefix(f"{module}.")

@@ -1,0 +1,85 @@
+/* Entries from Python into a Cython cell are contained: a fault of the cell's code ends the call.
+
+   Part of the C of every Cython cell (languages/cython/cython_entries.py).  Each of its functions that Python calls, of
+   its generators and its statements runs behind a frame of containment.h.  What the code has changed of the thread's state
+   is as before when it is left: the GIL, exceptions, counters of recursion.  References that it had are lost. */
+#include <stdint.h>
+#include "frame.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+#define __UFM_HIDDEN __attribute__((visibility("hidden")))
+__UFM_HIDDEN void *__ufm_begin(__ufm_frame *, uint64_t *);
+__UFM_HIDDEN void __ufm_end(void *, const __ufm_frame *);
+__UFM_HIDDEN int __ufm_go_on(uint64_t);
+__UFM_HIDDEN void __ufm_tell(const char *);
+__attribute__((visibility("default"))) int __ufm_execute(PyObject *);
+#ifdef __cplusplus
+}
+#endif
+
+typedef struct {
+    __ufm_frame frame;
+    void *inside; /* NULL: nobody contains faults in this process */
+    uint64_t modes;
+    PyThreadState *state;
+    _PyErr_StackItem *handled;
+    PyObject *exception; /* the one that is being handled: a borrowed reference */
+    void *running;       /* frames of Python's */
+    int recursion, c_recursion, ensured;
+} __ufm_entry;
+
+#if PY_VERSION_HEX >= 0x030d0000
+#define __UFM_STATE PyThreadState_GetUnchecked
+#define __UFM_RUNNING current_frame
+#else
+#define __UFM_STATE _PyThreadState_UncheckedGet
+#define __UFM_RUNNING cframe
+#endif
+#if PY_VERSION_HEX >= 0x030c0000
+#define __UFM_RECURSION py_recursion_remaining
+#else
+#define __UFM_RECURSION recursion_remaining
+#endif
+
+CYTHON_UNUSED static CYTHON_INLINE void __ufm_enter(__ufm_entry *entry)
+{
+    PyThreadState *const state = __UFM_STATE();
+    entry->state = state;
+    entry->handled = state->exc_info;
+    entry->exception = state->exc_info->exc_value;
+    entry->running = state->__UFM_RUNNING;
+    entry->recursion = state->__UFM_RECURSION;
+#if PY_VERSION_HEX >= 0x030c0000 && PY_VERSION_HEX < 0x030e0000
+    entry->c_recursion = state->c_recursion_remaining;
+#endif
+    entry->ensured = state->gilstate_counter;
+    entry->inside = __ufm_begin(&entry->frame, &entry->modes);
+}
+CYTHON_UNUSED static CYTHON_INLINE void __ufm_leave(__ufm_entry *entry)
+{
+    if (entry->inside) __ufm_end(entry->inside, &entry->frame);
+}
+
+/* Where an entry goes on that was left: with an exception. */
+CYTHON_UNUSED __attribute__((cold, noinline)) static void __ufm_came_back(__ufm_entry *entry, const char *name)
+{
+    PyThreadState *const state = entry->state;
+    const int stopped = __ufm_go_on(entry->modes);
+    if (__UFM_STATE() != state) PyEval_RestoreThread(state); /* a `nogil` block was left */
+    state->gilstate_counter = entry->ensured;
+    state->__UFM_RECURSION = entry->recursion;
+#if PY_VERSION_HEX >= 0x030c0000 && PY_VERSION_HEX < 0x030e0000
+    state->c_recursion_remaining = entry->c_recursion;
+#endif
+    *(void **)&state->__UFM_RUNNING = entry->running;
+    state->exc_info = entry->handled;
+    if (entry->handled->exc_value != entry->exception) { /* `except` keeps what was there, with a reference of its own */
+        PyObject *const inner = entry->handled->exc_value;
+        entry->handled->exc_value = entry->exception;
+        Py_XDECREF(inner);
+    }
+    PyErr_Clear();
+    if (!stopped) __ufm_tell(name);
+    else if (!PyErr_CheckSignals()) PyErr_SetNone(PyExc_KeyboardInterrupt);
+}
