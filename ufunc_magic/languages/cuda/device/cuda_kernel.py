@@ -574,7 +574,8 @@ def convert(kind: Kind, value: Any, *, name: str) -> Any:
 
 
 def _make_pointer(kind: Kind, value: Any, name: str) -> Any:
-    if value is None or repr(value).endswith("' NULL>"):  # cffi's, which need not be installed
+    # cffi's NULL; cffi need not be installed.
+    if value is None or (type(value).__module__ == "_cffi_backend" and repr(value).endswith("' NULL>")):
         return np.uint64(0)
     if type(value).__module__.startswith("cupy.cuda.memory") and hasattr(value, "ptr"):
         return np.uint64(value.ptr)
