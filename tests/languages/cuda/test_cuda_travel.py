@@ -175,7 +175,7 @@ def test_a_cell_that_only_the_host_takes_travels_without_lto_ir(monkeypatch: pyt
     def refuses(*_: Any, **__: Any) -> bytes:
         raise um.CompileError("no.")
 
-    monkeypatch.setattr(sys.modules["ufunc_magic.languages.cuda.nvrtc.linkable_code"], "ltoir", refuses)
+    monkeypatch.setattr(sys.modules["ufunc_magic.languages.cuda.nvrtc.linkable_code"], "make_ltoir", refuses)
     made = um.compile_cuda("__device__ float f(float x) { return x + 1; }", device="cpu")
     assert not unpack(um.dumps(made["f"]))[0].device["ltoir"]
     assert um.loads(um.dumps(made["f"])) is made["f"]

@@ -394,7 +394,7 @@ def test_what_would_hang_is_an_error_with_block_thread_and_line(cell: Any) -> No
         cell.absent[1, 32](np.zeros(1, "i4"))
     unnamed = _line("__shfl_sync(0xf,")
     with pytest.raises(um.CellCrashed, match=rf"Thread \(4, 0, 0\) .*{unnamed}: .*0x0000000f.*__shfl_sync"):
-        cell.find_unnamed[1, 32](np.zeros(1, "i4"))
+        cell.unnamed[1, 32](np.zeros(1, "i4"))
     line = _line("if (T < 5)") + 1
     with pytest.raises(um.CellCrashed, match=rf"{place}{line}: __syncthreads.*line {line + 2}"):
         cell.divergent[2, 32]()

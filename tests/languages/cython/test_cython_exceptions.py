@@ -253,7 +253,7 @@ cdef double noted(double x):
     built = um.compile_cython(source, parallel=parallel)
     x = np.ones(100_000)
     x[70] = -1
-    assert negative_in(lambda: built.add_notes(x)) == ("negative", -1.0)
+    assert negative_in(lambda: built.noted(x)) == ("negative", -1.0)
     assert len(built.calls) == 70
 
 
