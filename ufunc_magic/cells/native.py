@@ -171,7 +171,9 @@ def _list_object_flags(tool: compilers.Toolchain) -> list[str]:
     """Flags of a unit that no cell changes."""
     # No exception passes through it, and the tables would be a tenth of a small object.
     unwind = ["-fno-strict-aliasing", "-w", "-fno-asynchronous-unwind-tables"]
-    return [*(f for f in compilers.list_base_flags(tool) if f != "-shared"), *unwind]
+    # The linker drops the functions that the cell has no use for.
+    sections = ["-ffunction-sections"] if sys.platform != "win32" else []
+    return [*(f for f in compilers.list_base_flags(tool) if f != "-shared"), *unwind, *sections]
 
 
 def _compile_once(tool: compilers.Toolchain, text: str, *, flags: Sequence[str], output: Path) -> Path:

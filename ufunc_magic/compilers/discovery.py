@@ -241,8 +241,10 @@ def list_base_link_options(toolchain: Toolchain, *, environ: Mapping[str, str] |
     # Opening is a twentieth faster without it.  It keeps a program's input from writing to the program's tables; here
     # only the cell could, and that is a program itself.
     defs += ("-Wl,-z,norelro",) if defs and toolchain.kind in ("gcc", "clang") else ()
-    # Names of the driver's own functions are a tenth of a small object; what it is is known by its digest.
-    defs += ("-Wl,-x", "-Wl,--build-id=none") if defs and toolchain.kind in ("gcc", "clang") else ()
+    # Names of the driver's own functions are a tenth of a small object, and its functions that a cell does not need a
+    # fifth; what an object is is known by its digest.
+    spared = ("-Wl,-x", "-Wl,--gc-sections", "-Wl,--build-id=none")
+    defs += spared if defs and toolchain.kind in ("gcc", "clang") else ()
     # The debugging information of zig's runtime would be nine tenths of the object.
     small = ("-Wl,-s",) if toolchain.kind == "zig" and defs else ()
     libm = ("-lm",) if sys.platform != "win32" else ()

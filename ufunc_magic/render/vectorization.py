@@ -26,7 +26,7 @@ ANY_ORDER = "--fast-math allows any order"
 #: clang's reason for a sum whose order C fixes.
 _ORDER = "reorder floating-point operations"
 
-#: Parts of gcc's and clang's reasons, and what they mean for the person who wrote the loop.
+#: Parts of gcc's and clang's reasons, and the reasons in a user's words.
 _REASONS = (
     ("number of iterations cannot be computed", "the data decide when it ends"),
     ("could not determine number of loop iterations", "the data decide when it ends"),

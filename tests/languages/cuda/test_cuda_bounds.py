@@ -1,4 +1,4 @@
-"""What lies outside of arrays is an error of a first launch; races on shared memory are with --sanitize."""
+"""A first launch reports accesses outside of arrays; --sanitize reports races on shared memory."""
 
 from __future__ import annotations
 

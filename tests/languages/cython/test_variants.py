@@ -1,7 +1,7 @@
 """Cells written to break what other people's Cython cells broke, in some ten variants of each kind.
 
 The kinds: functions that are slow, loops in parallel before a fork, modules of named cells, classes in pickles,
-messages, and ``cdef`` functions.  What a table leaves behind is in
+messages, and ``cdef`` functions.  Tests of a table's traces are in
 ``tests/bench/test_no_trace.py``, what runs worse than with ``%%cython`` in ``test_like_cython.py``,
 tables from the cache in ``tests/bench/test_stored_tables.py``.
 """
@@ -189,7 +189,7 @@ def grow():
 class Plain:
     pass
 '''
-#: What users write -> its value, where ``a`` is an array.
+#: Expression -> its value; ``a`` is an array.
 USES = {
     "from m import sq\nr = sq(a)": [4, 9],
     "import m as other\nr = other.sq(a)": [4, 9],

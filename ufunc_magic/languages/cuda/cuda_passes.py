@@ -40,7 +40,7 @@ _DECLARATIONS = frozenset(
 _SPECIAL = frozenset(("default_method_clause", "delete_method_clause"))
 #: Qualifiers that a macro of the cell may consist of.
 _QUALIFIERS = _MARKS | set("__host__ __forceinline__ __noinline__ inline static __inline__ constexpr extern".split())
-#: A library of more headers than a person writes beside a cell has no host's part to be left out.
+#: Headers that are inlined at most.  A cell with more includes a library, which has no host's part.
 _MOST_HEADERS = 100
 
 

@@ -48,8 +48,8 @@ def compile_program(source: str, *, options: Options, name: str, folder: Path) -
     whole, headers = inline_headers(source, name=name, folders=options.include)
     hosted, dynamic = declare_shared_memory(rewrite_launches(whole))
     before = write_shim(source, None, dynamic) + f"#include {codegen.quote_c(str(TEMPLATES / 'cuda_host.h'))}\n"
-    behind = "".join(f"__UFM_DYNAMIC_SHARED({word})\n" for word in dynamic)
-    text = f"{before}#line 1 {codegen.quote_c(name)}\n{hosted}\n{behind}"
+    after = "".join(f"__UFM_DYNAMIC_SHARED({word})\n" for word in dynamic)
+    text = f"{before}#line 1 {codegen.quote_c(name)}\n{hosted}\n{after}"
     flags = (*list_compiler_flags(tool, options), *list_header_flags(source))
     # main() must be exported, and the program's names must win over those of the process that loads it.
     flags += ("-fvisibility=default", "-Wno-unused-result")

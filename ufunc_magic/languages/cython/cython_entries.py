@@ -1,7 +1,7 @@
 """Entries from Python into a cell, which contain its faults: functions, methods, special methods, generators.
 
-The last change of Cython's tree before it writes C: the wrapper that Python calls does so behind a frame
-(``templates/entries.h``).
+Cython's tree is changed last, just before Cython writes C.  The wrapper that Python calls then opens a frame
+(``templates/entries.h``) and calls the function.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Entering(VisitorTransform):  # type: ignore[misc, unused-ignore]
 
 
 class _Contained(Nodes.DefNodeWrapper):  # type: ignore[misc, unused-ignore]
-    """A wrapper that calls its function behind a frame."""
+    """A wrapper that opens a frame and calls its function."""
 
     def generate_function_body(self, code: Any) -> None:
         entry, value = self.target.entry, self.error_value()
@@ -71,7 +71,7 @@ class _Contained(Nodes.DefNodeWrapper):  # type: ignore[misc, unused-ignore]
 
 
 class _GeneratorHeader:
-    """The head of a generator's body, and before it the function that calls it behind a frame."""
+    """Writes the head of a generator's body, and above it a function that opens a frame and calls the body."""
 
     def __init__(self, node: Any) -> None:
         self._node, self._write = node, node.generate_function_header

@@ -450,7 +450,7 @@ def _explain_place(
     lines: Sequence[Sequence[int]],
     place: CellPlace,
 ) -> str:
-    """Where a launch went astray, behind what it says; ``""`` where it did not.
+    """The end of a message on a launch: where it went astray; ``""`` where it did not.
 
     Parameters
     ----------

@@ -83,7 +83,9 @@ class GuardedCopies:
     def write_back(self, constant: Sequence[bool], others: Iterable[tuple[int, int]]) -> None:
         """Copy what the kernel may have written into the arrays; pointers in them and in other memory, by address
         and size, point to the arrays."""
-        written = [(array.ctypes.data, array.nbytes) for array in self._arrays if array.flags.writeable]
+        # Numbers with a fraction are no pointers, whatever their bits are.
+        may_hold = [array for array in self._arrays if array.flags.writeable and array.dtype.kind not in "fcb"]
+        written = [(array.ctypes.data, array.nbytes) for array in may_hold]
         for array, address, fixed in zip(self._arrays, self.addresses, constant, strict=True):
             if not fixed:
                 ctypes.memmove(array.ctypes.data, address, array.nbytes)

@@ -30,7 +30,7 @@
 
 /* A block stays on one thread of the system, so that what it shares can be a static object of that thread; where threads
    of a block are threads of the system, as in a simulator, blocks run one after the other.  For `extern __shared__`, which would be
-   `extern static`, the unit has `extern __dynshm__`, a word as long, and behind the cell __UFM_DYNAMIC_SHARED(name) for
+   `extern static`, the unit has `extern __dynshm__`, a word as long.  After the cell it has __UFM_DYNAMIC_SHARED(name) for
    each of these arrays: they are all one piece of memory. */
 #if defined __UFM_CUDA_KERNELS__ && !defined __UFM_CUDA_PTHREADS__ && (defined __GLIBC__ || (defined __ELF__ && (defined __x86_64__ || defined __aarch64__)))
 #define __UFM_FIBERS 1
