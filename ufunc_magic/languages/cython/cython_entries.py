@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...codegen import insert_headers, template
+from ...codegen import template
 from ._private import Naming, Nodes, UtilityCode, VisitorTransform
 
 
@@ -20,7 +20,9 @@ class Entering(VisitorTransform):  # type: ignore[misc, unused-ignore]
         self._desc = desc
 
     def visit_ModuleNode(self, node: Any) -> Any:
-        node.scope.use_utility_code(UtilityCode(proto=insert_headers("entries.h"), impl=template("execute.c")))
+        # Without #line: the lines of Cython's C are found by their numbers in the whole.
+        head = template("entries.h").replace('#include "frame.h"', template("frame.h"))
+        node.scope.use_utility_code(UtilityCode(proto=head, impl=template("execute.c")))
         self.visitchildren(node)
         return node
 
