@@ -172,7 +172,7 @@ class Plain:
 """
 
 
-@pytest.fixture(scope="module", params=["c", "c++"])
+@pytest.fixture(scope="module", params=["c", pytest.param("c++", marks=pytest.mark.slow)])
 def cell(request: pytest.FixtureRequest, shared_cache_folder: Path) -> ModuleType:
     options = {"cplus": True} if request.param == "c++" else {}
     build = compile_in(shared_cache_folder, CELL, language="cython", **options)
@@ -398,6 +398,7 @@ STOPPED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared_cache")
 @pytest.mark.skipif(sys.platform != "linux", reason="Stop is timed on Linux")
 def test_stop_ends_a_loop_of_each_kind() -> None:
