@@ -327,12 +327,12 @@ def test_a_launch_that_fails_costs_its_sandbox_alone(kernels: Any) -> None:
 def test_interrupt_ends_an_endless_launch() -> None:
     program = (
         "import os, signal, threading, numpy as np, ufunc_magic as um\n"
-        "text = '__global__ void wait(volatile int *p) { while (p[0] == 0) ; }'\n"
+        "text = '__global__ void wait(volatile int *p) { while (p[0] == 0) p[1] += 1; }'\n"
         "b = um.compile_cuda(text, sandbox=True, device='cpu')\n"
-        "b.wait[1, 1](np.ones(1, 'i4'))\n"
+        "b.wait[1, 1](np.ones(2, 'i4'))\n"
         "threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
-        "try:\n    b.wait[1, 1](np.zeros(1, 'i4'))\nexcept KeyboardInterrupt:\n    print('interrupted')\n"
-        "b.wait[1, 1](np.ones(1, 'i4'))\n"
+        "try:\n    b.wait[1, 1](np.zeros(2, 'i4'))\nexcept KeyboardInterrupt:\n    print('interrupted')\n"
+        "b.wait[1, 1](np.ones(2, 'i4'))\n"
     )
     done = run_python(program, code=None)
     assert done.stdout == "interrupted\n", done.stderr

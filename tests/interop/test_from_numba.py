@@ -217,7 +217,7 @@ def test_a_function_from_numbas_cache(made: Callable[..., np.ufunc], tmp_path: P
     program = (
         "import pathlib, kept; from ufunc_magic.interop import numba as numbacode; "
         "print(sum(kept.f.stats.cache_hits.values()));"
-        f"code = numbacode.object_code(kept.f, folder=pathlib.Path({str(tmp_path)!r}));"
+        f"code = numbacode.compile_object_code(kept.f, folder=pathlib.Path({str(tmp_path)!r}));"
         f"open({str(tmp_path / 'code')!r}, 'wb').write(code.to_bytes())"
     )
     hits = []
