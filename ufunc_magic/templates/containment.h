@@ -30,6 +30,7 @@ typedef struct {
 } Fault;
 
 typedef __ufm_frame Frame;
+enum { ENTRY = 2 }; /* Frame.python, of Python's own calls */
 typedef struct __ufm_object {
     void (*leave)(Frame *);
     const char *low, *high; /* the object's code, as far as that is known */
@@ -115,14 +116,22 @@ RARE static uintptr_t place(const void *context, int stack)
 }
 #include "access.h"
 
+/* C's functions of memory: they call nothing, lock nothing, and use no stack.  Their variants lie next to them. */
+static const char *const memory_names[] = {"memcpy", "memmove", "memset", "memcmp", "memchr", "strlen", "strcpy"};
+enum { MEMORY_FUNCTIONS = sizeof memory_names / sizeof *memory_names, MEMORY_SIZE = 2048 };
+static const char *memory_functions[MEMORY_FUNCTIONS];
+
 RARE static int in_cell(const Frame *frame, const void *context)
 {
     const char *at = (const char *)place(context, 0);
-    /* A null pointer was called: by whom it would return to. */
+    int leaf = !at; /* a null pointer was called */
+    for (int k = 0; k < MEMORY_FUNCTIONS; k++)
+        leaf |= memory_functions[k] && at >= memory_functions[k] && at - memory_functions[k] < MEMORY_SIZE;
+    /* By whom it would return to. */
 #if defined(__linux__) && defined(__x86_64__)
-    if (!at) at = *(const char *const *)place(context, 1);
+    if (leaf) at = *(const char *const *)place(context, 1);
 #elif defined(__linux__) && defined(__aarch64__)
-    if (!at) at = (const char *)((const ucontext_t *)context)->uc_mcontext.regs[30];
+    if (leaf) at = (const char *)((const ucontext_t *)context)->uc_mcontext.regs[30];
 #endif
     return at && at >= frame->object->low && at < frame->object->high;
 }
@@ -136,6 +145,17 @@ static void leave_with(Inside *in, Fault fault)
     in->frame = frame->previous;
     frame->object->leave(frame);
     __builtin_unreachable();
+}
+
+/* What a full stack of Python's calls leaves for the exception: entries without room for it are left, too. */
+enum { ROOM = 256 << 10 };
+RARE static void make_room(Inside *in, uintptr_t sp)
+{
+    while ((uintptr_t)in->frame < sp + ROOM && in->frame->python == ENTRY && in->frame->previous &&
+           in->frame->previous->python == ENTRY) {
+        in->frame = in->frame->previous;
+        in->calls--;
+    }
 }
 
 RARE static void send(int number, int end)
@@ -189,10 +209,13 @@ RARE static void on_fault(int number, siginfo_t *info, void *context)
     Inside *in = get_own(key);
     Frame *frame = in ? in->frame : NULL;
     const int sent = info->si_code <= 0;
-    if (frame && (!frame->python || in_cell(frame, context)) && !(sent && info->si_pid != getpid())) {
+    const uintptr_t sp = place(context, 1);
+    /* Between the stack's end and the frame all would be there, were it not full. */
+    const int full = (number == SIGSEGV || number == SIGBUS) && !sent && sp &&
+                     (uintptr_t)info->si_addr + 65536 > sp && (uintptr_t)info->si_addr < (uintptr_t)frame;
+    if (frame && (!frame->python || full || in_cell(frame, context)) && !(sent && info->si_pid != getpid())) {
         Fault fault = {.kind = number, .code = info->si_code, .address = sent ? 0 : (uintptr_t)info->si_addr,
                        .place = place(context, 0)};
-        const uintptr_t sp = place(context, 1);
         if ((number == SIGSEGV || number == SIGBUS) && !sent) {
 #if defined(__linux__) && defined(__x86_64__)
             const greg_t *r = ((const ucontext_t *)context)->uc_mcontext.gregs;
@@ -200,8 +223,10 @@ RARE static void on_fault(int number, siginfo_t *info, void *context)
 #elif defined(__linux__) && defined(__aarch64__)
             fault.access = access_at(info, context);
 #endif
-            /* Between the stack's end and the frame all would be there, were it not full. */
-            if (sp && fault.address + 65536 > sp && fault.address < (uintptr_t)frame) fault.kind = STACK_FULL;
+        }
+        if (full) {
+            fault.kind = STACK_FULL;
+            make_room(in, sp);
         }
         leave_with(in, fault);
     }
@@ -432,6 +457,7 @@ EXPORT RARE const Containment *__ufm_contain_1(void *find, void *import, void *c
     get_own = containment.find(all, "pthread_getspecific");
     set_own = containment.find(all, "pthread_setspecific");
     signals = calloc(SIGNALS, sizeof *signals);
+    for (int k = 0; k < MEMORY_FUNCTIONS; k++) memory_functions[k] = containment.find(all, memory_names[k]);
     if (!signals || !make || !get_own || !set_own || make(&key, leave_thread)) return NULL;
     check_handlers();
     return &containment;

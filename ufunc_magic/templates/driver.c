@@ -633,7 +633,7 @@ HIDDEN void *__ufm_begin(Frame *frame, uint64_t *modes)
     *modes = quick_modes();
     frame->previous = in->frame;
     frame->object = &this_object;
-    frame->python = 1;
+    frame->python = ENTRY;
     in->calls++;
     if (!in->watched) contained()->watch(in);
     in->frame = frame;

@@ -25,8 +25,9 @@ typedef struct {
     PyThreadState *state;
     _PyErr_StackItem *handled;
     PyObject *exception; /* the one that is being handled: a borrowed reference */
-    void *running;       /* frames of Python's */
-    int recursion, c_recursion, ensured;
+    void *running;       /* frames of Python's, and where the next one begins */
+    PyObject **top;
+    int recursion, c_recursion, ensured, tracing;
 } __ufm_entry;
 
 #if PY_VERSION_HEX >= 0x030d0000
@@ -54,6 +55,8 @@ CYTHON_UNUSED static CYTHON_INLINE void __ufm_enter(__ufm_entry *entry)
     entry->c_recursion = state->c_recursion_remaining;
 #endif
     entry->ensured = state->gilstate_counter;
+    entry->top = state->datastack_top;
+    entry->tracing = state->tracing;
     entry->inside = __ufm_begin(&entry->frame, &entry->modes);
 }
 CYTHON_UNUSED static CYTHON_INLINE void __ufm_leave(__ufm_entry *entry)
@@ -73,6 +76,15 @@ CYTHON_UNUSED __attribute__((cold, noinline)) static void __ufm_came_back(__ufm_
     state->c_recursion_remaining = entry->c_recursion;
 #endif
     *(void **)&state->__UFM_RUNNING = entry->running;
+    state->tracing = entry->tracing;
+    _PyStackChunk *chunk = state->datastack_chunk;
+    while (chunk && ((char *)entry->top < (char *)chunk || (char *)entry->top > (char *)chunk + chunk->size))
+        chunk = chunk->previous;
+    if (chunk) {
+        state->datastack_chunk = chunk;
+        state->datastack_top = entry->top;
+        state->datastack_limit = (PyObject **)((char *)chunk + chunk->size);
+    }
     state->exc_info = entry->handled;
     if (entry->handled->exc_value != entry->exception) { /* `except` keeps what was there, with a reference of its own */
         PyObject *const inner = entry->handled->exc_value;

@@ -28,6 +28,7 @@ CELL = """
 # cython: boundscheck=False, wraparound=False, initializedcheck=False
 cimport numpy as np
 from libc.stdlib cimport malloc, free
+from libc.string cimport memcpy, strlen
 from cython cimport floating
 
 cpdef double read(double[:] a, Py_ssize_t i):
@@ -88,6 +89,23 @@ def of_keys(dict d, Py_ssize_t i):
     for key in d:
         p[i] = key
 
+def copied(double[:] a, Py_ssize_t i, int n):
+    cdef double[100] numbers
+    memcpy(numbers, &a[i], n)
+    return numbers[n // 16]
+
+def measured(Py_ssize_t i):
+    return strlen(<char *>i)
+
+def recursive(n):
+    return recursive(n + 1)
+
+cdef object descend(object n):
+    return descend(n + 1)
+
+def through_c(n):
+    return descend(n)
+
 def generated(double[:] a, Py_ssize_t i):
     yield a[0]
     yield a[i]
@@ -120,6 +138,8 @@ cdef class Filter:
         self.c[k] = 2
     def method(self, Py_ssize_t i):
         return self.c[i]
+    def recursive(self, n):
+        return self.recursive(n + 1)
     cpdef double both(self, Py_ssize_t i):
         return self.c[i]
     def __getitem__(self, Py_ssize_t i):
@@ -202,6 +222,8 @@ FAULTS: dict[str, Callable[[Any], Any]] = {
     "in_handler": lambda m: m.in_handler(A, FAR),
     "in_fused": lambda m: m.in_fused(A, FAR),
     "of_keys": lambda m: m.of_keys({1: 2}, FAR),
+    "copied": lambda m: m.copied(A, FAR, 700),
+    "measured": lambda m: m.measured(8),
     "generated": lambda m: list(m.generated(A, FAR)),
     "awaited": lambda m: asyncio.run(m.awaited(A, FAR)),
     "make_closure.lambda": lambda m: m.make_closure(A)(FAR),
@@ -238,6 +260,29 @@ def test_a_fault_is_an_exception_of_the_call(name: str, cell: ModuleType) -> Non
         assert sys.exc_info() == (None, None, None)
 
 
+#: Recursions without end, which overflow the stack in Python's code as often as in the cell's.
+RECURSIVE: dict[str, Callable[[Any], Any]] = {
+    "recursive": lambda m: m.recursive(1),
+    "through_c": lambda m: m.through_c(1),
+    "Filter.recursive": lambda m: m.Filter().recursive(1),
+}
+
+
+def descend(depth: int) -> int:
+    return depth and 1 + descend(depth - 1)
+
+
+@pytest.mark.parametrize("name", RECURSIVE)
+def test_a_recursion_without_end_is_an_exception_of_the_call(name: str, cell: ModuleType) -> None:
+    half = sys.getrecursionlimit() // 2
+    for _ in range(5):
+        with pytest.raises(um.CellCrashed, match=f"^{name} overflowed the stack"):
+            RECURSIVE[name](cell)
+        assert descend(half) == half
+    with pytest.raises(RecursionError):
+        descend(10**9)
+
+
 def test_the_state_of_the_thread_is_what_it_was_after_many_faults(cell: ModuleType) -> None:
     for _ in range(30):
         for call in FAULTS.values():
@@ -245,12 +290,6 @@ def test_the_state_of_the_thread_is_what_it_was_after_many_faults(cell: ModuleTy
                 call(cell)
     assert cell.read(A, 0) == 0
 
-    def descend(depth: int) -> int:
-        return depth and 1 + descend(depth - 1)
-
-    assert descend(sys.getrecursionlimit() // 2) == sys.getrecursionlimit() // 2
-    with pytest.raises(RecursionError):
-        descend(10**9)
     values: list[float] = []
     threads = [threading.Thread(target=lambda: values.append(cell.without_gil(A, 1))) for _ in range(3)]
     for thread in threads:

@@ -60,16 +60,7 @@ def test_help_shows_the_docstring(name: str, cell: Build) -> None:
 
 @pytest.fixture(
     scope="module",
-    params=[
-        "plain",
-        pytest.param(
-            "traced",
-            marks=pytest.mark.skipif(
-                sys.version_info >= (3, 13),
-                reason="from 3.13 on a traced call enters Python (sys.monitoring), where the stack may overflow",
-            ),
-        ),
-    ],
+    params=["plain", "traced"],
 )
 def recursive(request: pytest.FixtureRequest, shared_cache_folder: Path) -> Build:
     text = CELL if request.param == "traced" else CELL.split("\n", 2)[2]
