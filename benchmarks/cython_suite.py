@@ -3,6 +3,7 @@
     python benchmarks/cython_suite.py                          every file, about half an hour on two cores
     python benchmarks/cython_suite.py --files 40               forty of them, spread over all
     python benchmarks/cython_suite.py --only "cpdef|division"  those whose name has it
+    python benchmarks/cython_suite.py --rows FILE --minutes 3  a piece; the same command goes on after it
 
 The sdist of the installed Cython comes from PyPI when this runs and is kept in a temporary folder.  Its files are taken
 that are one module each: no .srctree, no .pxd of their own, no import of a companion.  Each is compiled as the cell of
@@ -17,6 +18,7 @@ import argparse
 import doctest
 import importlib.metadata
 import json
+import math
 import os
 import re
 import signal
@@ -24,6 +26,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import urllib.request
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -321,6 +324,7 @@ def main() -> None:
     parser.add_argument(
         "--rows", type=Path, help="a file to which each file's row is added; those in it are not run again"
     )
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no file later; `--rows` goes on")
     parser.add_argument("--verbose", action="store_true", help="show every doctest that differs")
     parser.add_argument("--child", nargs=2, metavar=("WAY", "FILE"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -334,8 +338,10 @@ def main() -> None:
         rows = [json.loads(line) for line in arguments.rows.read_text(encoding="utf-8").splitlines()]
     done = {row["file"] for row in rows}
     paths = [path for path in paths if f"{path.parent.name}/{path.name}" not in done]
+    end = time.monotonic() + 60 * arguments.minutes
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        for row in pool.map(lambda path: compare(path, fresh=arguments.fresh), paths):
+        results = pool.map(lambda p: compare(p, fresh=arguments.fresh) if time.monotonic() < end else None, paths)
+        for row in filter(None, results):
             rows.append(row)
             if arguments.rows:
                 with arguments.rows.open("a", encoding="utf-8") as file:
@@ -348,7 +354,7 @@ def main() -> None:
     print()
     for name, number in summary(rows).items():
         print(f"{name:40} {number:6,}")
-    if not arguments.only:
+    if not arguments.only and time.monotonic() < end:
         write(rows)
 
 
