@@ -13,7 +13,7 @@ _TAGGED = ("struct_specifier", "union_specifier", "enum_specifier")
 
 @take_turns
 def type_definitions(tree: CText, *, cplus: bool = False) -> str:
-    """Every struct, union, enum and typedef that a cell defines at file scope, one to a line.
+    """Every struct, union, enum and typedef that a cell defines at file scope, or uses, one to a line.
 
     Sizes that are object-like macros with a number are written as that number, since cffi knows no
     preprocessor.  In C++ a structure's name alone is a type.
@@ -35,4 +35,5 @@ def type_definitions(tree: CText, *, cplus: bool = False) -> str:
     # C has no enum class.
     plain = [(node.children[0].type, take_text(name)) for node, name in tagged if name and node.children[1] == name]
     tags = [f"typedef {word} {name} {name};" for word, name in plain]
-    return "\n".join([*lines, *tags])
+    outside = [tree.types.outside] if tree.types.outside else []
+    return "\n".join([*outside, *lines, *tags])

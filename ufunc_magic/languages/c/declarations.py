@@ -35,6 +35,9 @@ STANDARD = frozenset(
 
 #: Why a structure is no operand.
 _MORE = "has members other than numbers, arrays of fixed size and structures of both"
+_POINTERS = "contains pointers"
+#: Structures of C that C++ has in namespace std as well.
+_IN_STD = frozenset(f"std::{name}" for name in ("div_t", "imaxdiv_t", "ldiv_t", "lldiv_t", "timespec", "tm"))
 #: The type of a parameter that is ``auto``, with its place: the type parameter that C++ adds (C++20 9.3.4.6).
 INVENTED = "__ufm_auto"
 #: How many arguments of container templates are read; of others one.
@@ -244,7 +247,11 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 @lru_cache(maxsize=1000)
 def _type_words(spelled: str) -> tuple[str, ...]:
-    if spelled.startswith(("struct ", "union ", "enum ", "class ")) or "::" in spelled:
+    if spelled.startswith("struct "):
+        return (spelled,) if spelled[7:].isidentifier() else ()
+    if spelled in _IN_STD:
+        return (spelled,)
+    if spelled.startswith(("union ", "enum ", "class ")) or "::" in spelled:
         return ()
     names = _WORD.findall(spelled.partition("(")[0].partition("[")[0])
     return tuple(name for name in names if name not in KEYWORDS and name not in STANDARD)
@@ -278,11 +285,46 @@ class DeclaredTypes:
     constants: dict[str, str] = field(default_factory=dict)
     #: Structures: the members, or why NumPy has no such thing.
     records: dict[str, tuple[Member, ...] | str] = field(default_factory=dict)
+    #: The statements that define those types among them that are in headers of the system.
+    outside: str = ""
     _classes: set[str] = field(default_factory=set)
     _heads: dict[int, FunctionHead | None] = field(default_factory=dict)
 
     def known(self, name: str) -> bool:
         return name in self.typedefs or name in self._classes
+
+    def use_outside(self, nodes: Sequence[Node]) -> None:
+        """Take the types of statements outside of the cell in."""
+        for node in nodes:
+            if node.type in ("type_definition", "alias_declaration"):
+                names = self.define(node)
+            else:
+                specifier = node if node.type in TAGGED else node.child_by_field_name("type")
+                names = self.tag(specifier) if specifier else []
+            for name in names:
+                if (inside := f"std::{name}") in _IN_STD:
+                    self.typedefs[inside] = Declaration(inside, name)
+
+    def lacks(self, word: str, *, structures: bool = True) -> bool:
+        """Whether nothing says what a type is; with ``structures`` also whether nothing says what is in one."""
+        waiting, done = [word], set[str]()
+        while waiting:
+            word = waiting.pop()
+            if word in done:
+                continue
+            done.add(word)
+            tag = word.removeprefix("struct ")
+            if (target := self.typedefs.get(word)) is not None:
+                waiting += type_words(target.base)
+            elif tag == word:
+                if not self.known(word):
+                    return True
+            elif structures and not self.is_class(tag):
+                if tag not in self.records:
+                    return True
+                members = self.records[tag]
+                waiting += [w for m in members if isinstance(m, Member) and not m.members for w in type_words(m.type)]
+        return False
 
     def copy(self) -> DeclaredTypes:
         """The same types, to which others can be added."""
@@ -291,6 +333,7 @@ class DeclaredTypes:
             dict(self.typedefs),
             dict(self.constants),
             dict(self.records),
+            self.outside,
             set(self._classes),
             self._heads,
         )
@@ -357,8 +400,9 @@ class DeclaredTypes:
                 continue
             if one.type != "field_declaration" or "vector_size" in take_text(one):
                 return _MORE
+            pointer = any(mark.kind == "*" for declared, _ in read_declarations(one) for mark in declared.marks)
             if any(c.type in ("type_qualifier", "storage_class_specifier", "bitfield_clause") for c in one.children):
-                return _MORE
+                return _POINTERS if pointer else _MORE
             specifier = one.child_by_field_name("type")
             inner = specifier.child_by_field_name("body") if specifier and specifier.type in TAGGED else None
             record: tuple[Member, ...] | str = ()
@@ -372,7 +416,7 @@ class DeclaredTypes:
                     continue
                 plain = self.resolve_typedefs(declared)
                 if any(mark.kind != "[" for mark in plain.marks):
-                    return "contains pointers"
+                    return _POINTERS
                 sizes = [self._read_size(mark.text) for mark in plain.marks]
                 shape = tuple(size for size in sizes if isinstance(size, int))
                 if len(shape) < len(sizes):
@@ -429,7 +473,7 @@ class DeclaredTypes:
 
     def _is_name(self, word: str) -> bool:
         """Whether a word in the place of a type is the name of a K&R parameter."""
-        return not self.cplus and not self.known(word) and type_words(word) == [word]
+        return not self.cplus and not self.known(word) and type_words(word) == [word] and word.isidentifier()
 
     def parameter(self, declared: Declaration, *, line: int) -> Parameter:
         """A parameter as a caller sees it, typedefs of arrays and pointers seen through."""

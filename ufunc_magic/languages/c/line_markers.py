@@ -1,4 +1,4 @@
-"""The preprocessor's output: which of its lines are the user's own, and the typedefs among the rest."""
+"""The preprocessor's output: which of its lines are the user's own, and the types that the rest defines."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import re
 from collections.abc import Collection
 from typing import NamedTuple
 
-from .c_text import find_words
+from .c_text import find_called, find_words
 
 _MARKER = re.compile(r'#(?:line)?[ \t]+(\d+)[ \t]+"((?:[^"\\]|\\.)*)"((?:[ \t]+\d)*)')
-_TYPEDEF = re.compile(r"\btypedef\b[^;{}]*|\busing\s+\w+\s*=[^;{}]*")
+_TYPE = re.compile(
+    r"\btypedef\b[^;{}]*|\busing\s+(?P<alias>\w+)\s*=[^;{}]*|"
+    r"\bstruct\s+(?:__attribute__\s*\(\(.*?\)\)\s*)?\w+\s*(?=\{)"
+)
 _NAMES = re.compile(r"([^\W\d]\w*)\s*(?:\)\s*(?=\()|(?:\[[^\]]*\]\s*)*(?:__attribute__.*)?(?=[;,]|$))", re.S)
-_USING = re.compile(r"using\s+(\w+)")
+_TAG = re.compile(r"\bstruct\s+(?:__attribute__\s*\(\(.*?\)\)\s*)?(\w+)")
 
 
 class MarkedLine(NamedTuple):
@@ -46,24 +49,34 @@ def split_lines(text: str, *, cell_name: str) -> list[MarkedLine]:
     return lines
 
 
-def find_typedefs(text: str, used: Collection[str]) -> list[str]:
-    """Statements of ``text`` that define types named in ``used``, or needed by those, in order."""
+def find_types(text: str, code: str, *, cplus: bool = False) -> list[str]:
+    """Statements of ``text`` that define the types that ``code`` names, or those that such types need, in order.
+
+    In C++ a structure's name alone is its type, unless the name is called.
+    """
     statements: list[str] = []
     by_name: dict[str, list[int]] = {}
-    for match in _TYPEDEF.finditer(text):
+    for match in _TYPE.finditer(text):
         statement = match[0] + _find_rest(text, match.end())
-        alias = _USING.match(statement)
-        for name in [alias[1]] if alias else _NAMES.findall(_drop_bodies(statement)):
+        names = _NAMES.findall(_drop_bodies(statement)) if match[0].startswith("typedef") else []
+        tags = _find_tags(match[0]) if statement[len(match[0]) :].startswith("{") else []
+        for name in [match["alias"]] if match["alias"] else [*names, *tags]:
             by_name.setdefault(name, []).append(len(statements))
-        statements.append(" ".join(statement.split()) + ";")
+        statements.append(statement)
     needed: set[int] = set()
-    names, done = set(used), set[str]()
-    while names:
-        done |= names
-        new = {index for name in names for index in by_name.get(name, ())} - needed
+    names_left, done = {*find_words(code), *_find_tags(code)}, set[str]()
+    names_left |= {f"struct {word}" for word in find_words(code) - find_called(code)} if cplus else set()
+    while names_left:
+        done |= names_left
+        new = {index for name in names_left for index in by_name.get(name, ())} - needed
         needed |= new
-        names = {name for index in new for name in find_words(statements[index])} - done
-    return [statements[index] for index in sorted(needed)]
+        names_left = {word for n in new for word in (*find_words(statements[n]), *_find_tags(statements[n]))} - done
+    return [" ".join(statements[index].split()) + ";" for index in sorted(needed)]
+
+
+def _find_tags(text: str) -> list[str]:
+    """The structures that a text names."""
+    return [f"struct {tag}" for tag in _TAG.findall(text)]
 
 
 def _find_rest(text: str, start: int) -> str:

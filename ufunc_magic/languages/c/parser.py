@@ -157,7 +157,7 @@ def _read_preprocessed(
         renamed = {b: macro for macro, b in code.macros.items() if macro not in code.functions and b.isidentifier()}
         header = _Header(lambda line: not lines[min(line, len(lines)) - 1].own, wrap, renamed)
     else:
-        types = _read_system_types(system, c_text.find_words(code.code.decode(errors="replace")), cplus=cplus)
+        types = _read_system_types(system, code.code.decode(errors="replace"), cplus=cplus)
     tree = _read_tree(typed, code.code, types, lines=[line.number for line in lines])
     return _read_unit(_Cell(code, typed, types, origin, header), tree), tree
 
@@ -174,13 +174,12 @@ def _read_tree(
     return CText(code, root, macros, lines, types, "<tgmath.h>" in typed.includes)
 
 
-def _read_system_types(system: str, words: Collection[str], *, cplus: bool) -> declarations.DeclaredTypes:
-    """The types of system headers that ``words`` lead to."""
+def _read_system_types(system: str, code: str, *, cplus: bool) -> declarations.DeclaredTypes:
+    """The types of system headers that ``code`` leads to."""
     types = declarations.DeclaredTypes(cplus)
-    statements = "\n".join(line_markers.find_typedefs(system, words))
-    for node in parse_tree(make_readable(statements.encode()), cplus=cplus).named_children if statements else ():
-        if node.type in _TYPES:
-            types.define(node)
+    types.outside = "\n".join(line_markers.find_types(system, code, cplus=cplus))
+    if types.outside:
+        types.use_outside(parse_tree(make_readable(types.outside.encode()), cplus=cplus).named_children)
     return types
 
 
@@ -249,7 +248,7 @@ def _read_unit(cell: _Cell, tree: CText) -> Unit:
         identifiers=c_text.find_words("\n".join(t.decode(errors="replace") for t in texts)) | typed.macros.keys(),
         macros=tuple(typed.macros),
         includes=typed.includes,
-        unknown_types=tuple(name for name in cell.interface if not cell.types.known(name)),
+        unknown_types=tuple(w for w in cell.interface if cell.types.lacks(w, structures=bool(typed.includes))),
         prototypes=tuple(function for name, function in cell.prototypes.items() if name not in own),
         records=cell.types.records,
         untyped=tuple(name for name in cell.untyped if name not in own),
