@@ -53,6 +53,7 @@ from .nodes import (
     Unpack,
     While,
     list_children,
+    strip_conversions,
 )
 from .types import CType
 
@@ -517,6 +518,8 @@ def take_last_name(name: str) -> str:
 def _visit_opaque(body: _Body, node: OpaqueExpression | OpaqueStatement, how: _How) -> list[_Step]:
     acts = node.acts or node.text in _WORLD
     body.impure, body.trace = body.impure or acts, body.trace or acts
+    if isinstance(node, OpaqueExpression) and node.measured is not None:
+        return []
     if not node.reads or any(symbol.type.kind in "fc" for symbol in node.reads):
         body.truncates = body.truncates or "signed"
     touched = {Root(symbol, symbol.type.kind == "a") for symbol in node.reads | node.writes}
@@ -681,6 +684,8 @@ _OF_ARGUMENTS: tuple[tuple[tuple[Access, ...], str], ...] = (
 )
 RANGES = {name: accesses for accesses, names in _OF_ARGUMENTS for name in names.split()}
 
+#: Functions of bytes, of which the third argument is the number, and their pointers.
+_OF_BYTES = {"memcpy": (0, 1), "memmove": (0, 1), "memset": (0,), "memcmp": (0, 1)}
 #: Effects of library functions on their pointers: name -> argument -> access.
 _LIBRARY: dict[str, dict[int, PointerEffect]] = {
     "memcpy": {0: PointerEffect("write", True), 1: PointerEffect("read", True)},
@@ -695,6 +700,33 @@ _LIBRARY: dict[str, dict[int, PointerEffect]] = {
     # A parameter that is given back was allocated: it is no element of an operand.
     **{name: {0: PointerEffect("update", True)} for name in ("free", "realloc", "fclose")},
 }
+
+
+def count_touched(call: FunctionCall, position: int) -> Symbol | int | None:
+    """How many elements of a pointer a function of bytes touches: 1 for ``memset(p, 0, sizeof *p)``, the variable ``n``
+    for ``memset(p, 0, n * sizeof *p)``, None where it is not known."""
+    if position not in _OF_BYTES.get(take_last_name(call.name), ()) or len(call.arguments) != 3:
+        return None
+    element, length = strip_conversions(call.arguments[position]).type.of, strip_conversions(call.arguments[2])
+    if _is_size_of(length, element):
+        return 1
+    if isinstance(length, Name) and element is not None and element.size == 1:
+        return length.symbol
+    if isinstance(length, Binary) and length.op == "*":
+        for number, size in ((length.left, length.right), (length.right, length.left)):
+            variable = strip_conversions(number)
+            if isinstance(variable, Name) and _is_size_of(strip_conversions(size), element):
+                return variable.symbol
+    return None
+
+
+def _is_size_of(size: Expression, t: CType | None) -> bool:
+    match size:
+        case Constant(value=value):
+            return t is not None and value == t.size
+        case OpaqueExpression(measured=measured):
+            return t is not None and measured == t
+    return False
 
 
 def _find_library_effects(name: str) -> dict[int, PointerEffect] | None:
@@ -788,7 +820,8 @@ def _find_effect(
     if call.target == "method" or (isinstance(call.through, Name) and call.through.symbol in body.lambdas):
         return PointerEffect("update", escapes=True)
     if (effects := _find_library_effects(name)) is not None:
-        return effects.get(use.position, PointerEffect("read", True))
+        effect = effects.get(use.position, PointerEffect("read", True))
+        return effect._replace(indexed=False) if count_touched(call, use.position) == 1 else effect
     if _ATOMIC.fullmatch(name):
         return PointerEffect("update", True)
     return PointerEffect("read" if pure(name) or use.symbol.const else "write", escapes=not pure(name))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from .constants import evaluate_integer
-from .effects import RANGES, take_last_name
+from .effects import RANGES, count_touched, take_last_name
 from .nodes import (
     AddressOf,
     Assignment,
@@ -210,6 +210,8 @@ def _record_arguments(call: FunctionCall, bounds: dict[Symbol, _Bounds], integer
             alone = isinstance(e, Name)
             within = ranged[0] is pointer if position < 2 else alone
             bounds[pointer].lengths.add(ranged[1] if within and ranged[1] in integers else None)
+        elif pointer is not None and isinstance(e, Name) and isinstance(n := count_touched(call, position), Symbol):
+            bounds[pointer].lengths.add(n if n in integers else None)
         elif pointer is not None and isinstance(e, Name):
             bounds[pointer].passed.append(_Passed(call, position))
         else:

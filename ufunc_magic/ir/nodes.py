@@ -292,7 +292,7 @@ class OpaqueExpression(Expression):
 
     ``reason`` completes "The function ..."; ``reads`` and ``writes`` are the symbols that it may touch, beside those
     in ``operands``: what could be lowered inside, the body of a lambda among it.  ``acts``: it does more than
-    calculate and store: assembly, allocation.
+    calculate and store: assembly, allocation.  ``measured`` is the type of which ``sizeof`` is the size.
     """
 
     reason: str
@@ -301,6 +301,7 @@ class OpaqueExpression(Expression):
     reads: frozenset[Symbol] = frozenset()
     writes: frozenset[Symbol] = frozenset()
     acts: bool = False
+    measured: CType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -589,7 +590,8 @@ class Program:
 
 #: Fields that hold no nodes, or a symbol.
 _LEAVES = frozenset(
-    "type at op name spelling reason text template reads writes symbol counter target overload postfix explicit".split()
+    "type at op name spelling reason text template reads writes symbol counter target overload postfix explicit "
+    "measured".split()
 )
 #: Kind of a node -> its other fields.
 _child_fields: dict[type[Node], tuple[str, ...]] = {}

@@ -273,11 +273,11 @@ class ExpressionLowerer(Context):
         t = self.described(type_node) if type_node is not None else self.value(inner or node).type
         del self.changes[changes:]  # the operand is not evaluated
         self.stores = stores
-        if t.size is None and inner is not None and inner.type == "identifier":
+        if t.kind == "?" and inner is not None and inner.type == "identifier":
             t = self.types.named(take_text(inner))  # `sizeof(T)`, where T reads as a variable
         if t.size is None:
             reason = f"uses `{shorten(node)}`, which has no meaning in Python"
-            return OpaqueExpression(at=self.at(node), type=SIZE, reason=reason, text=take_text(node))
+            return OpaqueExpression(at=self.at(node), type=SIZE, reason=reason, text=take_text(node), measured=t)
         return Constant(at=self.at(node), type=SIZE, value=t.size, spelling=take_text(node))
 
     # -- places (6.5.2.1, 6.5.2.3, 6.5.3.2) -------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from typing import NamedTuple
 
 from .c_text import find_called, find_words
