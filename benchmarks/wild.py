@@ -1,7 +1,10 @@
 """C and C++ that other people wrote: released sources, file by file into cells, and what became of every function.
 
-    python benchmarks/wild.py             every library, about a quarter of an hour
+    python benchmarks/wild.py             every library
     python benchmarks/wild.py erfa gsl    some of them; the others keep their rows
+
+Each file runs in a process of its own, which writes a row when it ends.  A run that is stopped goes on where it was,
+as long as the package is the same.  A file that takes more than ten minutes is counted as too slow.
 
 ERFA's files call one another, so that its library has to be there (apt-get install liberfa-dev).
 Sources come from PyPI and Debian when this runs and are kept in a temporary folder; a library that cannot be fetched
@@ -15,9 +18,12 @@ the table of docs/reliability.md.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import json
 import os
 import re
+import resource
+import signal
 import subprocess
 import sys
 import tarfile
@@ -27,12 +33,14 @@ import urllib.parse
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 FOLDER = Path(os.environ.get("UFUNC_MAGIC_WILD", Path(tempfile.gettempdir()) / "ufunc-magic-wild"))
-os.environ["UFUNC_MAGIC_CACHE"] = tempfile.mkdtemp(prefix="ufunc-magic-wild-")
+SCRATCH = tempfile.TemporaryDirectory(prefix="ufunc-magic-wild-")
+os.environ["UFUNC_MAGIC_CACHE"] = SCRATCH.name
 
 import machine  # noqa: E402
 import numpy as np  # noqa: E402
@@ -339,6 +347,16 @@ class Count:
     reasons: Counter[str] = field(default_factory=Counter)
     compared: int = 0
     wrong: list[str] = field(default_factory=list)
+    slow: list[str] = field(default_factory=list)
+    seconds: float = 0.0  # CPU time of this process and of its compilers
+
+    def add(self, row: dict[str, Any]) -> None:
+        for name, value in row.items():
+            mine = getattr(self, name)
+            if isinstance(mine, Counter):
+                mine.update(value)
+            else:
+                setattr(self, name, mine + value)
 
 
 def pasted(library: Library, folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -410,35 +428,69 @@ class ByBaseName:
 
 def tried(library: Library) -> Count:
     count = Count()
-    folder = library.fetch()
-    for path, options in pasted(library, folder):
-        count.cells += 1
-        text = path.read_text(errors="replace")
-        try:
-            build = um.compile_c(text, **options)
-        except um.UfuncMagicError as fault:
-            count.refused_cells[f"{type(fault).__name__}: {first_line(fault)}"] += 1
-            count.reasons[kind_of(f"{type(fault).__name__}: {fault}")] += 1
+    rows = FOLDER / "rows" / digest_of_the_package() / library.name
+    rows.mkdir(parents=True, exist_ok=True)
+    files = list(pasted(library, library.fetch()))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for row in pool.map(lambda one: row_of(rows, *one), files):
+            count.add(row)
+    return count
+
+
+def digest_of_the_package() -> str:
+    """Rows are kept for one state of the package."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(um.__file__).parent.rglob("*")):
+        if path.suffix in {".py", ".c", ".h", ".pyx"}:
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def row_of(rows: Path, path: Path, options: dict[str, Any]) -> dict[str, Any]:
+    """The row of one file, from another run or from a process of its own."""
+    row = rows / f"{path.parent.name}.{path.name}.json"
+    if not row.exists():
+        request = json.dumps({"path": str(path), "options": options, "row": str(row)})
+        command = [sys.executable, __file__, "--one-file"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True) as process:
+            try:
+                process.communicate(request, timeout=600)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                row.write_text(json.dumps({"cells": 1, "slow": [path.name]}))
+        if not row.exists():
+            raise OSError(f"the process for {path} ended with {process.returncode} and wrote no row")
+    return cast("dict[str, Any]", json.loads(row.read_text()))
+
+
+def try_one_file(path: Path, options: dict[str, Any]) -> Count:
+    count = Count(cells=1)
+    text = path.read_text(errors="replace")
+    try:
+        build = um.compile_c(text, **options)
+    except um.UfuncMagicError as fault:
+        count.refused_cells[f"{type(fault).__name__}: {first_line(fault)}"] += 1
+        count.reasons[kind_of(f"{type(fault).__name__}: {fault}")] += 1
+        return count
+    for name, why in build.report_data.refused.items():
+        count.refused[f"{name}: {first_line(why)}"] += 1
+        count.reasons[kind_of(str(why))] += 1
+    plain, strict = compiled(path, options), None
+    for code in build.object_code.functions:
+        if code.kind != "ufunc":
+            count.plain += 1
+            count.reasons[kind_of(code.reason)] += 1
             continue
-        for name, why in build.report_data.refused.items():
-            count.refused[f"{name}: {first_line(why)}"] += 1
-            count.reasons[kind_of(str(why))] += 1
-        plain, strict = compiled(path, options), None
-        for code in build.object_code.functions:
-            if code.kind != "ufunc":
-                count.plain += 1
-                count.reasons[kind_of(code.reason)] += 1
-                continue
-            count.ufuncs += 1
-            if code.name in UNDEFINED:
-                continue
-            answer = compared_apart(build[code.name], code, plain)
-            if answer:  # an iteration may end elsewhere when products and sums are contracted
-                strict = strict or um.compile_c(text, **options, strict=True)
-                answer = compared_apart(strict[code.name], code, plain)
-            count.compared += answer is not None
-            if answer:
-                count.wrong.append(f"{path.name} {answer}")
+        count.ufuncs += 1
+        if code.name in UNDEFINED:
+            continue
+        answer = compared_apart(build[code.name], code, plain)
+        if answer:  # an iteration may end elsewhere when products and sums are contracted
+            strict = strict or um.compile_c(text, **options, strict=True)
+            answer = compared_apart(strict[code.name], code, plain)
+        count.compared += answer is not None
+        if answer:
+            count.wrong.append(f"{path.name} {answer}")
     return count
 
 
@@ -453,7 +505,7 @@ def first_line(fault: object) -> str:
 
 def compiled(path: Path, options: dict[str, Any]) -> Any:
     """The same file as gcc alone makes it; None where it does not."""
-    library = FOLDER / f"{path.stem}.so"
+    library = Path(SCRATCH.name) / f"{path.stem}.so"
     command = [
         *compiler(options),
         "-O1",
@@ -562,6 +614,15 @@ def compared(function: Any, code: Any, plain: Any) -> str | None:
 
 def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
+    if sys.argv[1:] == ["--one-file"]:
+        request = json.load(sys.stdin)
+        count = try_one_file(Path(request["path"]), request["options"])
+        used = [resource.getrusage(one) for one in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        count.seconds = sum(one.ru_utime + one.ru_stime for one in used)
+        written = Path(request["row"] + ".new")
+        written.write_text(json.dumps(vars(count)))
+        written.replace(request["row"])
+        return
     rows = {}
     for library in LIBRARIES:
         if sys.argv[1:] and library.name.split()[0] not in sys.argv[1:]:
@@ -575,12 +636,15 @@ def main() -> None:
         print(
             f"{library.name}: {count.cells} cells, {sum(count.refused_cells.values())} refused whole; "
             f"{count.ufuncs} ufuncs, {count.plain} plain functions, {sum(count.refused.values())} refused; "
-            f"{count.compared} compared, {len(count.wrong)} wrong"
+            f"{count.compared} compared, {len(count.wrong)} wrong, "
+            f"{len(count.slow)} too slow; {count.seconds:.0f} s of CPU"
         )
         for text, number in [*count.refused_cells.most_common(), *count.refused.most_common()]:
             print(f"    {number}  {text}")
         for text in count.wrong:
             print(f"    WRONG {text}")
+        for text in count.slow:
+            print(f"    SLOW  {text}")
         sys.stdout.flush()
     if sys.argv[1:]:
         known = json.loads(RESULTS.read_text())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
 
 from tree_sitter import Node
@@ -18,7 +18,7 @@ from ...cells import split_template
 from ...codegen import CONTAINERS, TEXTS, VIEWS
 from ...ir import Program
 from ...model import ConstReferenceParameter, ContainerParameter, Member, Parameter, ReferenceParameter
-from .c_text import KEYWORDS, evaluate_constant
+from .c_text import KEYWORDS, evaluate_constant, find_words
 from .c_tree import ALIGNED, take_text
 
 #: Types that cells use without saying where from, and those of no interest to anybody.
@@ -602,3 +602,8 @@ class CText:
     types: DeclaredTypes = field(repr=False)
     generic_math: bool = False
     programs: dict[Hashable, Program] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Every identifier of ``code``."""
+        return find_words(self.code.decode(errors="replace"))

@@ -25,7 +25,6 @@ from ...ir import (
     evaluate_integer,
     find_header_constant,
 )
-from . import c_text
 from .c_tree import parse_initializer, take_text, take_turns, walk
 from .declarations import INVENTED, CText, Declaration, find_default, read_declarations, read_template_names
 from .lowering_context import list_parts, part, strip_parentheses
@@ -55,8 +54,7 @@ def lower(text: CText, *, types: Mapping[str, int] = MappingProxyType({})) -> Pr
     Program
         The same one for the same text and types.
     """
-    words = c_text.find_words(text.code.decode(errors="replace")) if types else ()
-    types = {name: number for name, number in types.items() if name in words or name.startswith(INVENTED)}
+    types = {name: number for name, number in types.items() if name.startswith(INVENTED) or name in text.words}
     key = tuple(sorted(types.items()))
     program = text.programs.get(key)
     if program is None:
