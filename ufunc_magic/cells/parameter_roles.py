@@ -125,10 +125,10 @@ def guess_layout(function: Function, note: Annotation, typedefs: Mapping[str, st
     for index, core in cores.items():
         for dim in core:
             if isinstance(dim, str) and dim not in known:
+                example = _write_example(function, typedefs)
                 raise NotUfuncError(
                     f"no input determines the size {dim} of '{function.parameters[index].name}'",
-                    f"For a ufunc with the argument {dim} write // ufunc: {_write_example(function, typedefs)} "
-                    "above it.",
+                    f"For a ufunc with the argument {dim} write // ufunc: {example} above it." if example else _REMEDY,
                 )
     return Layout(roles, cores, sizes, tuple(notes))
 
@@ -143,11 +143,24 @@ def _find_role(parameter: Parameter) -> _Role:
     return roles[parameter.access]
 
 
+#: What to do where no comment can be suggested.
+_REMEDY = "Write its layout in a // ufunc: comment above the function, one group for each operand."
+#: The fate of a pointer -> why it is no operand, and what to do.
+_FATES = {
+    "freed": ("is freed", "Pass it memory that C allocated: it is a plain function."),
+    "kept": ("is kept beyond the call", "Pass it memory that outlives the call: it is a plain function."),
+    "cast": ("is cast to another type", "Declare it with the type of its elements."),
+}
+
+
 def _check_layout(function: Function, parameter: Parameter, sizes: set[str], typedefs: Mapping[str, str]) -> None:
     """Whether the declaration alone tells how many elements a pointer leads to."""
-    remedy = (
-        f"Write its layout in a comment above the function, for example // ufunc: {_write_example(function, typedefs)}."
-    )
+    if fate := _FATES.get(parameter.fate):
+        raise NotUfuncError(f"pointer '{parameter.name}' {fate[0]}", fate[1])
+    example = _write_example(function, typedefs)
+    remedy = _REMEDY
+    if example:
+        remedy = f"Write its layout in a comment above the function, for example // ufunc: {example}."
     if any(isinstance(dim, str) and dim not in sizes for dim in parameter.shape):
         shape = "".join(f"[{dim}]" for dim in parameter.shape)
         raise NotUfuncError(f"'{parameter.name}{shape}' has a size that no integer parameter gives", remedy)
@@ -167,27 +180,46 @@ _OF_SIZES = re.compile(
 
 
 def _write_example(function: Function, typedefs: Mapping[str, str]) -> str:
-    """A signature that the function might have: core dimensions named like integers that seem to be sizes, or like two
-    of them where an index ``i*w + j`` counts in rows."""
+    """A signature that the function might have: core dimensions are those that indices suggest, or are named like
+    integers that seem to be sizes; ``""`` where nothing suggests the size of an output, or a pointer is no array."""
     parameters = function.parameters
     integers = [p.name for p in parameters if p.name and _is_integer(p, typedefs) and _is_word(p, typedefs)]
     sizes = [name for name in integers if _OF_SIZES.fullmatch(name) or name in function.body.loop_ends]
-    lengths = [p.length for p in parameters if p.length]
-    dim = next(iter((*lengths, *sizes)), "n")
+    sizes = list(dict.fromkeys((*(p.length for p in parameters if p.length), *sizes)))
+    roles = {index: _find_role(p) for index, p in enumerate(parameters)}
+    free = iter([name for name in "nmkpqrstuvwxyz" if name not in integers])
+    names: dict[str, str] = {}  # of lengths that no integer gives
+
+    def name_length(words: str) -> Core:
+        if words not in names:
+            names[words] = next(free, "l")
+        return (names[words],)
+
     inner: dict[int, Core] = {}
     for index, p in enumerate(parameters):
         following = parameters[index + 1].name if index + 1 < len(parameters) else ""
-        if p.pointer == 1 and not (p.const or p.indexed or p.shape or p.length):
-            inner[index] = ()  # one number
-            continue
-        own = p.length or (following if following in sizes else dim)
-        rows = p.rows if {*p.rows} <= {*integers} else ()
-        inner[index] = (*(rows or (own,)), *p.shape) if p.pointer else p.shape
-    roles = {index: _find_role(p) for index, p in enumerate(parameters)}
+        whole = all(isinstance(dim, int) or dim in integers for dim in p.dims)
+        dims: Core = (p.length,) if p.length else p.dims if whole or roles[index] == "output" else ()
+        dims = () if dims == (1,) and sizes else dims
+        if not p.pointer or (p.pointer == 1 and not (p.indexed or p.shape or dims[1:] or (p.const and dims != (1,)))):
+            dims = ()  # one number, or all is in its type
+        elif p.fate or p.pointer > 1 or (p.like.startswith("+") and roles[index] == "output"):
+            return ""
+        elif dims:
+            pass
+        elif (p.dims and p.dims != (1,)) or p.like:
+            dims = name_length(p.like or str(p.dims))
+        elif following in sizes or len(sizes) == 1:
+            dims = (following if following in sizes else sizes[0],)
+        elif not sizes:
+            dims = name_length("")
+        else:
+            return ""
+        inner[index] = (*dims, *p.shape)
     known = {d for index, core in inner.items() if roles[index] != "output" for d in core}
     for index, core in inner.items():
         # Nothing gives its size but the array itself.
-        if roles[index] == "output" and any(isinstance(d, str) and d not in (*known, *integers) for d in core):
+        if roles[index] == "output" and any(find_core_names(str(d)) - {*known, *integers} for d in core):
             roles[index] = "inout"
             known |= {*core}
     sides: dict[bool, list[str]] = {True: [], False: [] if function.returns == "void" else ["()"]}
@@ -198,7 +230,7 @@ def _write_example(function: Function, typedefs: Mapping[str, str]) -> str:
             sides[True].append(_write_core(inner[index]))
         if roles[index] != "input":
             sides[False].append(_write_core(inner[index]))
-    return f"{','.join(sides[True]) or '()'}->{','.join(sides[False]) or '()'}"
+    return f"{','.join(sides[True]) or '()'}->{','.join(sides[False])}" if sides[False] else ""
 
 
 def _is_word(parameter: Parameter, typedefs: Mapping[str, str]) -> bool:

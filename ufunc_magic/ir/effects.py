@@ -58,6 +58,8 @@ from .nodes import (
 from .types import CType
 
 Access = Literal["none", "read", "write", "update"]
+#: Why a pointer leads to no array of its type: it is given back, or stored elsewhere, or becomes one to another type.
+Fate = Literal["", "freed", "kept", "cast"]
 #: Conversions of floating-point numbers to integers; "unsigned": also to unsigned ones of 32 bits or more.
 Truncation = Literal["", "signed", "unsigned"]
 
@@ -66,13 +68,14 @@ class PointerEffect(NamedTuple):
     """Accesses to the elements of a pointer parameter; ``"update"``: one is read before it is written.
 
     ``indexed``: it may be more than the first element.  ``escapes``: a copy of the pointer may outlive the call.
-    ``as_object``: Python is given the array as an object.
+    ``as_object``: Python is given the array as an object.  ``fate``: it leads to no array of its type.
     """
 
     access: Access = "none"
     indexed: bool = False
     escapes: bool = False
     as_object: bool = False
+    fate: Fate = ""
 
 
 @dataclass(frozen=True)
@@ -208,11 +211,13 @@ class _Body:
     #: Memory that something outside points to after the call, or that Python is given as an object.
     escapes: set[Root] = field(default_factory=set)
     as_object: set[Root] = field(default_factory=set)
+    fates: dict[Symbol, Fate] = field(default_factory=dict)
 
     def store(self, place: Expression, value: Expression | None = None) -> None:
         """Note that ``value``, or an unknown value, is stored in ``place``."""
         self.stores.update(place_roots(place))
-        if place.type.kind != "a":
+        unknown = place.type.kind == "?" and value is not None and strip_conversions(value).type.kind == "a"
+        if place.type.kind != "a" and not unknown:
             return
         roots = set(find_pointee_roots(value)) if value is not None else {Root()}
         if isinstance(place, Name) and place.symbol.storage in ("local", "parameter"):
@@ -238,6 +243,9 @@ class _Body:
                     if symbol is not None and not roots <= self.sources.setdefault(symbol, set()):
                         self.sources[symbol] |= roots
                         changed = True
+        for places, roots in self.stored:
+            if any(root.symbol is None or root.symbol.storage != "local" for root in self.find_sources(places)):
+                self.fates |= {s: "kept" for s, pointee in self.find_sources(roots) if s in self.watched and pointee}
         self.trace = self.trace or not self.is_own(self.stores)
 
     def find_sources(self, roots: Collection[Root]) -> set[Root]:
@@ -381,7 +389,16 @@ def _convert(body: _Body, node: Convert, how: _How) -> list[_Step]:
         body.as_object.update(find_pointee_roots(node.value))
     elif node.type.kind != "o":
         _run(body, node.value)
+    if node.explicit and _changes_elements(node.value.type.of, node.type.of) and (target := _target(body, node.value)):
+        body.fates[target.symbol] = "cast"
     return [(node.value, how)]
+
+
+def _changes_elements(source: CType | None, to: CType | None) -> bool:
+    """Whether a pointer becomes one to elements of another size or kind; void and bytes are views of any."""
+    if source is None or to is None or to.kind == "v" or to.size == 1 or source.element == to.element:
+        return False
+    return source.size is None or source.size != to.size or "f" in (source.kind, to.kind)
 
 
 def _run(body: _Body, *values: Expression | None) -> None:
@@ -520,6 +537,8 @@ def _visit_opaque(body: _Body, node: OpaqueExpression | OpaqueStatement, how: _H
     body.impure, body.trace = body.impure or acts, body.trace or acts
     if isinstance(node, OpaqueExpression) and node.measured is not None:
         return []
+    if node.text.startswith("delete"):
+        body.fates |= dict.fromkeys(node.reads & body.watched, "freed")
     if not node.reads or any(symbol.type.kind in "fc" for symbol in node.reads):
         body.truncates = body.truncates or "signed"
     touched = {Root(symbol, symbol.type.kind == "a") for symbol in node.reads | node.writes}
@@ -698,7 +717,7 @@ _LIBRARY: dict[str, dict[int, PointerEffect]] = {
     # These do not read their arguments as numbers.
     **{name: dict.fromkeys(range(32), PointerEffect()) for name in ("printf", "fprintf", "snprintf")},
     # A parameter that is given back was allocated: it is no element of an operand.
-    **{name: {0: PointerEffect("update", True)} for name in ("free", "realloc", "fclose")},
+    **{name: {0: PointerEffect("update", True, fate="freed")} for name in ("free", "realloc", "fclose")},
 }
 
 
@@ -763,7 +782,10 @@ def _follow_calls(
                     for which, applies in zip(roots, (of_call.escapes, of_call.as_object), strict=True):
                         which.update(find_pointee_roots(argument) if applies else ())
             escaping, objects = ({root.symbol for root in body.find_sources(which)} for which in roots)
-            after = {s: PointerEffect("none", s in body.indexed, s in escaping, s in objects) for s in body.watched}
+            after = {
+                s: PointerEffect("none", s in body.indexed, s in escaping, s in objects, body.fates.get(s, ""))
+                for s in body.watched
+            }
             for use in body.uses:
                 after[use.symbol] = _join_effects(
                     after[use.symbol], _find_effect(use, body, functions, known, by_name, pure)
@@ -779,7 +801,10 @@ def _join_effects(first: PointerEffect, second: PointerEffect) -> PointerEffect:
     """The effect of two uses, one after the other."""
     return PointerEffect(
         _join_accesses(first.access, second.access),
-        *(one or other for one, other in zip(first[1:], second[1:], strict=True)),
+        first.indexed or second.indexed,
+        first.escapes or second.escapes,
+        first.as_object or second.as_object,
+        first.fate or second.fate,
     )
 
 

@@ -6,7 +6,7 @@ anywhere but to a function of the cell that has the same bound.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from .constants import evaluate_integer
@@ -19,7 +19,6 @@ from .nodes import (
     Declare,
     Element,
     Expression,
-    For,
     FunctionCall,
     FunctionIR,
     Name,
@@ -29,7 +28,6 @@ from .nodes import (
     Symbol,
     list_children,
     strip_conversions,
-    walk,
 )
 
 
@@ -38,13 +36,6 @@ class _Passed(NamedTuple):
 
     call: FunctionCall
     position: int
-
-
-class LoopCounts(NamedTuple):
-    """Integer parameters to which loops count from 0, and by pointer those of rows and columns: ``x[i*w + j]``."""
-
-    ends: frozenset[Symbol]
-    rows: dict[Symbol, tuple[Symbol, Symbol]]
 
 
 class _Bounds(NamedTuple):
@@ -73,46 +64,6 @@ def find_index_bounds(functions: Sequence[FunctionIR]) -> list[dict[Symbol, Symb
         if not changed:
             break
     return known
-
-
-def find_loop_counts(function: FunctionIR) -> LoopCounts:
-    """What the loops of a function count, as a hint for people: nothing of it is proved."""
-    integers = {s for s in function.parameters if s.type.integral and not s.reference}
-    nodes = [*walk(function.body)]
-    ends = {counter: end for node in nodes for counter, end in _list_counters(node) if end in integers}
-    rows: dict[Symbol, tuple[Symbol, Symbol]] = {}
-    for node in nodes:
-        if not (isinstance(node, Element) and isinstance(node.base, Name)):
-            continue
-        for inner in walk(node.index):
-            match inner:
-                case Binary(op="*", left=left, right=right):
-                    row, columns = strip_conversions(left), strip_conversions(right)
-                    if isinstance(row, Name) and isinstance(columns, Name):
-                        row, columns = (columns, row) if columns.symbol in ends else (row, columns)
-                        if row.symbol in ends and columns.symbol in integers:
-                            rows.setdefault(node.base.symbol, (ends[row.symbol], columns.symbol))
-    return LoopCounts(frozenset(ends.values()), rows)
-
-
-def _list_counters(loop: Node) -> Iterator[tuple[Symbol, Symbol]]:
-    """A counter that begins at 0, and the variable that the loop counts it to."""
-    match loop:
-        case CountedFor(counter=counter, start=start, stop=stop) if evaluate_integer(start) == 0:
-            end, _ = split_shift(stop)
-            if end is not None:
-                yield counter, end
-        case For(start=starts, test=Expression() as test):
-            first = {s.symbol for s in starts if isinstance(s, Declare) and s.value and evaluate_integer(s.value) == 0}
-            for place in (node for s in starts for node in walk(s) if isinstance(node, Assignment)):
-                if isinstance(place.place, Name) and evaluate_integer(place.value) == 0:
-                    first.add(place.place.symbol)
-            for compared in walk(test):
-                if isinstance(compared, Binary) and compared.op in ("<", "<="):
-                    name, _ = split_shift(compared.left)
-                    end, _ = split_shift(compared.right)
-                    if name in first and name is not None and end is not None:
-                        yield name, end
 
 
 def _find_inner(

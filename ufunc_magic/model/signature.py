@@ -276,8 +276,13 @@ class Parameter:
         arithmetic.
     length : str
         Of an unsized pointer: the integer parameter that is the number of its elements, where the body shows that.
-    rows : tuple of str
-        Of a pointer with an index ``i*w + j``: the integer parameters that seem to count rows and columns.
+    dims : tuple of int or str
+        Of a pointer, the dimensions that its indices suggest: ``("n", "m")`` for ``x[i*m + j]``.
+    like : str
+        Where they suggest none: what they are made of, after a "+" where they are counted up without an end.
+        Pointers with the same words seem to have the same length.
+    fate : {"", "freed", "kept", "cast"}
+        Why a pointer is no array of its type: the function gives it back, stores it elsewhere, or casts it.
     aligned : bool
         Its typedef asks for an alignment.
     use : ValueUse
@@ -296,7 +301,9 @@ class Parameter:
     access: Literal["none", "read", "write", "update"] = "none"
     indexed: bool = False
     length: str = ""
-    rows: tuple[str, ...] = ()
+    dims: tuple[int | str, ...] = ()
+    like: str = ""
+    fate: Literal["", "freed", "kept", "cast"] = ""
     aligned: bool = False
     use: ValueUse = _NO_USE
     default: str = ""

@@ -290,8 +290,6 @@ LAYOUTS: dict[str, str] = {
     "void sift(int a[], int n, int i) { int l = 2 * i; if (l < n && a[l] > a[i]) { a[i] = a[l]; sift(a, n, l); } }": (
         "(n),()->(n)"
     ),
-    "void merge(int *a, int na, int *b, int nb, int *out) { int i = 0, j = 0;\n"
-    "    while (i < na || j < nb) *out++ = j == nb || (i < na && a[i] < b[j]) ? a[i++] : b[j++]; }": "(na),(nb)->(na)",
     "void ones(double *y, int n) { double *e = y + n; while (y < e) *y++ = 1; }": "()->(n)",
     "unsigned crc(const unsigned char *data, size_t length, unsigned seed) {\n"
     "    while (length--) seed = seed * 31 + *data++; return seed; }": "(length),()->()",
@@ -319,12 +317,76 @@ LAYOUTS: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("text", LAYOUTS)
+SEVERAL_LENGTHS: dict[str, str] = {
+    "void spline(const double *x, const double *y, const double *y2, int n, const double *q, double *out, int m) {\n"
+    "    for (int j = 0; j < m; j++) { int lo = 0, hi = n - 1;\n"
+    "        while (hi - lo > 1) { int k = (hi + lo) / 2; if (x[k] > q[j]) hi = k; else lo = k; }\n"
+    "        double b = (q[j] - x[lo]) / (x[hi] - x[lo]); out[j] = y[lo] * (1 - b) + y[hi] * b + y2[lo]*y2[hi]; } }": (
+        "(n),(n),(n),(m)->(m)"
+    ),
+    "void csr(int n, const int *ptr, const int *col, const double *val, const double *x, double *y) {\n"
+    "    for (int i = 0; i < n; i++) { y[i] = 0;\n"
+    "        for (int k = ptr[i]; k < ptr[i + 1]; k++) y[i] += val[k] * x[col[k]]; } }": "(),(m),(k),(k),(p)->(n)",
+    "void conv(const double *x, int n, const double *h, int m, double *y) { for (int i = 0; i < n + m - 1; i++) {\n"
+    "    y[i] = 0; for (int j = 0; j < m; j++) if (i - j >= 0 && i - j < n) y[i] += h[j] * x[i - j]; } }": (
+        "(n),(m)->(n+m-1)"
+    ),
+    "void gather(const double *v, const int *p, double *o, int n) { for (int i = 0; i < n; i++) o[i] = v[p[i]]; }": (
+        "(m),(n)->(n)"
+    ),
+    "void add(const double *v, const int *p, double *o, int n) { for (int i = 0; i < n; i++) o[p[i]] += v[i]; }": (
+        "(n),(n),(m)->(m)"
+    ),
+    "void hist(const double *x, int n, int *h, int bins) { for (int i = 0; i < bins; i++) h[i] = 0;\n"
+    "    for (int i = 0; i < n; i++) h[(int)(x[i] * bins)]++; }": "(n),()->(bins)",
+    "void sums(const double *x, double *s, int n) { s[0] = 0; for (int i = 0; i < n; i++) s[i + 1] = s[i] + x[i]; }": (
+        "(n)->(n+1)"
+    ),
+    "void half(const double *x, double *y, int n) { for (int i = 0; i < n / 2; i++) y[i] = x[2 * i]; }": (
+        "(m),()->(n//2)"
+    ),
+    "double poly(const double *c, int deg, double x) {\n"
+    "    double r = c[deg]; for (int i = deg - 1; i >= 0; i--) r = r * x + c[i]; return r; }": "(n),(),()->()",
+    "void radii(const float *p, int n, float *r) { for (int i = 0; i < n; i++) r[i] = p[3*i] * p[3*i + 2]; }": (
+        "(n,3)->(n)"
+    ),
+    "void cross(const double *a, const double *b, double *c) {\n"
+    "    c[0] = a[1]*b[2] - a[2]*b[1]; c[1] = a[2]*b[0] - a[0]*b[2]; c[2] = a[0]*b[1] - a[1]*b[0]; }": "(3),(3)->(3)",
+    "int ones(unsigned char *p, int bits) {\n"
+    "    int c = 0; for (int i = 0; i < bits; i++) c += p[i >> 3] >> (i & 7) & 1; return c; }": "(n),()->()",
+    "void window(const double *x, int n, int w, double *out) { for (int i = 0; i < n - w + 1; i++) {\n"
+    "    out[i] = 0; for (int j = 0; j < w; j++) out[i] += x[i + j]; } }": "(m),(),()->(n-w+1)",
+}
+
+
+@pytest.mark.parametrize("text", [*LAYOUTS, *SEVERAL_LENGTHS])
 def test_the_layout_that_is_proposed_is_that_of_the_loops(text: str) -> None:
     _, (plain,) = planned(text)
-    assert plain.remedy.endswith(f"for example // ufunc: {LAYOUTS[text]}.")
-    (signature,), _ = planned(text, signature=LAYOUTS[text])
-    assert signature.core == LAYOUTS[text]
+    layout = (LAYOUTS | SEVERAL_LENGTHS)[text]
+    assert plain.remedy.endswith(f"for example // ufunc: {layout}.")
+    (signature,), _ = planned(text, signature=layout)
+    assert (signature.nin, signature.nout) == tuple(side.count("(") for side in layout.split("->"))
+
+
+NO_ARRAYS = {
+    "void give_back(double *x) { free(x); }": "is freed",
+    "static double *table; void keep(double *x, int n) { for (int i = 0; i < n; i++) x[i] = 0; table = x; }": "is kept",
+    "struct s { double *x; }; static struct s t; void keep(double *x) { t.x = x + 1; x[1] = 2; }": "is kept",
+    "static double *t; static void set(double *p) { t = p; } void keep(double *x) { set(x); x[1] = 2; }": "is kept",
+    "struct s { int i; }; void f(unsigned char *p) { struct s *s = (struct s *)p; s->i = 2; p[7] = 1; }": "is cast",
+    "void f(float *p, int n) { double *q = (double *)p; for (int i = 0; i < n; i++) q[i] = 1; }": "is cast",
+    "void pairs(const double *x, int n, double *o) {\n"
+    "    for (int i = 0, k = 0; i < n; i++) for (int j = i + 1; j < n; j++) o[k++] = x[i] - x[j]; }": "pointer 'x'",
+    "void merge(int *a, int na, int *b, int nb, int *out) { int i = 0, j = 0;\n"
+    "    while (i < na || j < nb) *out++ = j == nb || (i < na && a[i] < b[j]) ? a[i++] : b[j++]; }": "is used as",
+}
+
+
+@pytest.mark.parametrize("text", NO_ARRAYS)
+def test_no_layout_is_proposed_where_none_is_known(text: str) -> None:
+    _, (plain,) = planned(text)
+    assert NO_ARRAYS[text] in plain.reason
+    assert "example" not in plain.remedy
 
 
 def test_cplus_classes_stay_plain() -> None:
@@ -344,10 +406,10 @@ def test_cplus_classes_stay_plain() -> None:
 @pytest.mark.parametrize(
     ("text", "example"),
     [
-        ("double f(const double *x, const double *y, int n) { return x[n]; }", "(n),(n)->()"),
-        ("void f(double a, const double *x, double *out, size_t len) { out[1] = a; }", "(),(len)->(len)"),
-        ("void f(double *x) { x[1] += 1; }", "(n)->(n)"),
-        ("void f(const double *x, double o[3]) { o[0] = x[0]; }", "(n)->(3)"),
+        ("double f(const double *x, const double *y, int n) { return x[n - 1] - y[n - 1]; }", "(n),(n)->()"),
+        ("void f(double a, const double *x, double *out, size_t len) { out[len - 1] = a; }", "(),(len)->(len)"),
+        ("void f(double *x) { x[1] += 1; }", "(2)->(2)"),
+        ("void f(const double *x, double o[3]) { o[0] = x[0]; }", "()->(3)"),
         ("void f(double a, int n, double *y) { for (int i = 0; i < n; i++) y[i] = a * i; }", "(),()->(n)"),
     ],
 )

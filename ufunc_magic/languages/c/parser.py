@@ -23,7 +23,7 @@ from ...ir import (
     find_effects,
     find_header_constant,
     find_index_bounds,
-    find_loop_counts,
+    find_length_hints,
     find_loop_lines,
     find_value_uses,
     is_pure,
@@ -522,11 +522,11 @@ def _add_effects(cell: _Cell, tree: CText) -> tuple[Function, ...]:
         strict=True,
     )
     for (function, node), body, effect, lengths, uses in everything:
-        parameters, counts = [], find_loop_counts(body)
+        parameters, hints = [], find_length_hints(body)
         for parameter, symbol, use in zip(function.parameters, body.parameters, uses, strict=True):
             parameter = replace(parameter, use=use) if use != ValueUse() else parameter
-            if rows := counts.rows.get(symbol):
-                parameter = replace(parameter, rows=tuple(s.name for s in rows))
+            if hint := hints.pointers.get(symbol):
+                parameter = replace(parameter, dims=hint.dims, like=hint.own)
             if (pointer := effect.pointers.get(symbol)) and (parameter.pointer or parameter.shape):
                 has_length = parameter.shape or isinstance(parameter, ContainerParameter)
                 length = None if has_length else lengths.get(symbol)
@@ -535,6 +535,7 @@ def _add_effects(cell: _Cell, tree: CText) -> tuple[Function, ...]:
                     access=pointer.access,
                     indexed=pointer.indexed,
                     length=length.name if length is not None else "",
+                    fate=pointer.fate,
                 )
             parameters.append(parameter)
         functions.append(
@@ -545,7 +546,7 @@ def _add_effects(cell: _Cell, tree: CText) -> tuple[Function, ...]:
                     calls=effect.calls,
                     loops=effect.loops,
                     loop_lines=find_loop_lines([body]),
-                    loop_ends=frozenset(s.name for s in counts.ends),
+                    loop_ends=frozenset(s.name for s in hints.ends),
                     pure=effect.pure,
                     traceless=effect.traceless,
                     size=_count_nodes(node) + sum(sizes[name] for name in effect.reaches - {function.name}),
