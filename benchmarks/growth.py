@@ -136,7 +136,7 @@ def steps(text: str) -> dict[str, float]:
 
     options = make_options({})
     unit, tree = timed("parse", lambda: parse_cell(text, name="cell"))
-    signatures, _ = timed("roles", lambda: operands.plan_operands(unit, options=options, structures=True))
+    signatures, *_ = timed("roles", lambda: operands.plan_operands(unit, options=options, structures=True))
     chosen = function_entries.pick_representatives(signatures)
     timed("Python forms", lambda: function_entries.write_python_forms(tree, chosen, unit, options))
     timed(

@@ -549,14 +549,21 @@ def _compile_for_texts(code: ObjectCode, loops: Collection[int] | None) -> Compi
     """Compile the cell once more, with these of its loops or all, for the compiler's further outputs."""
     from . import codegen, compilers
 
-    language, options = find_language(code), make_options(code.options)
-    shown = () if loops is None else (codegen.show_only(loops),)
+    language, options, cplus = find_language(code), make_options(code.options), code.language == "c++"
+    shown = () if loops is None else codegen.show_only(loops)
+    # Under the name that its lines contain, and for the same CPUs.
+    this_cpu = shortcuts.is_first(code)
     with store.open_default().scratch() as folder:
 
-        def again(more: Sequence[str]) -> CompiledCell:
-            # Under the name that its lines contain, and for the same CPUs.
-            compile_cell = language.find_first_compiler() if shortcuts.is_first(code) else language.compile
-            arguments = replace(options, compile_args=(*options.compile_args, *shown, *more))
-            return compile_cell(code.source, options=arguments, name=code.name, folder=folder)
+        def extend(more: Sequence[str]) -> Options:
+            return replace(options, compile_args=(*options.compile_args, *shown, *more))
 
-        return compilers.read_compiler_texts(folder, cplus=code.language == "c++", compile_again=again)
+        def write(more: Sequence[str]) -> Path | None:
+            return language.write_assembly(code, options=extend(more), folder=folder, this_cpu=this_cpu)
+
+        def again(more: Sequence[str]) -> CompiledCell:
+            compile_cell = language.find_first_compiler() if this_cpu else language.compile
+            return compile_cell(code.source, options=extend(more), name=code.name, folder=folder)
+
+        texts = compilers.read_loop_texts(folder, cplus=cplus, write_assembly=write) if shown else None
+        return texts or compilers.read_compiler_texts(folder, cplus=cplus, compile_again=again)

@@ -55,13 +55,16 @@ def _far_from_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The folders in which cells are compiled for their loops."""
     folders: list[object] = []
-    texts_of = compiler_texts.read_compiler_texts
 
-    def count(folder: object, **keywords: Any) -> object:
-        folders.append(folder)
-        return texts_of(folder, **keywords)
+    def replace_reader(name: str, read: Any) -> None:
+        def count(folder: object, **keywords: Any) -> object:
+            folders.append(folder)
+            return read(folder, **keywords)
 
-    replace_name(monkeypatch, compiler_texts, "read_compiler_texts", count)
+        replace_name(monkeypatch, compiler_texts, name, count)
+
+    replace_reader("read_loop_texts", compiler_texts.read_loop_texts)
+    replace_reader("read_compiler_texts", compiler_texts.read_compiler_texts)
     return folders
 
 
@@ -113,7 +116,7 @@ def test_a_table_without_the_compiler_s_report_says_nothing_of_vectors(monkeypat
     def refuse(*arguments: object, **keywords: object) -> None:
         raise ToolchainError("no listing")
 
-    replace_name(monkeypatch, compiler_texts, "read_compiler_texts", refuse)
+    replace_name(monkeypatch, compiler_texts, "read_loop_texts", refuse)
     report = um.compile_c(ROOT).report(time=0.1, size=20_000)
     assert _note(report) == "compute-bound"
     assert report.notes == ()

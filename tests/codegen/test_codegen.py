@@ -72,7 +72,7 @@ __ufm_t0_0 *__restrict __ufm_i0, const __ufm_t0_1 *__restrict __ufm_i1, __ufm_t0
     }
     return __ufm_failed;
 }
-__UFM_CLONES __UFM_FLATTEN static int __ufm_kernel_0(__ufm_intp __ufm_m, __ufm_char **__ufm_p)
+__UFM_CLONES __UFM_FLATTEN __UFM_LISTED static int __ufm_kernel_0(__ufm_intp __ufm_m, __ufm_char **__ufm_p)
 {
     return __ufm_body_0(__ufm_m, (__ufm_t0_0 *)__ufm_p[0], (__ufm_t0_1 *)__ufm_p[1], (__ufm_t0_2 *)__ufm_p[2]);
 }

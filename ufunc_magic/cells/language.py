@@ -80,6 +80,10 @@ class Language:
         """Return what compiles a cell for this CPU alone, if that is quicker; `compile` makes it for every CPU."""
         return self.compile
 
+    def write_assembly(self, code: ObjectCode, *, options: Options, folder: Path, this_cpu: bool) -> Path | None:
+        """Compile the loops of a known cell to assembly, or return None where `compile` has to do more than that."""
+        return None
+
     def prepare(self) -> None:
         """Do what must be done before the first cell is compiled or found in the cache."""
 

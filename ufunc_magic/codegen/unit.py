@@ -26,6 +26,8 @@ from .plain_calls import Exports
 PREFIX = "__ufm_"
 #: A macro of units: whether loop ``k`` is compiled.
 _HAS_LOOP = "__UFM_HAS_LOOP"
+#: A macro of units: the attributes of the functions that loops spend their time in.
+_LISTED = "__UFM_LISTED"
 _MARKER = b"\x7fufm-types:"
 
 _LOOP = "__ufm_char **, const __ufm_intp *, const __ufm_intp *, void *"
@@ -211,9 +213,10 @@ def _make_translation(
     return Translation(text, tuple(instances), tuple(exports.pointers), marker, bool(options.parallel))
 
 
-def show_only(loops: Collection[int]) -> str:
-    """The compiler's argument that leaves all loops but these out of a unit of several."""
-    return f"-D{_HAS_LOOP}(k)=({' || '.join(f'k == {k}' for k in sorted(loops)) or '0'})"
+def show_only(loops: Collection[int]) -> tuple[str, str]:
+    """The compiler's arguments that leave all loops but these out of a unit of several, and keep what they compute."""
+    places = " || ".join(f"k == {k}" for k in sorted(loops)) or "0"
+    return f"-D{_HAS_LOOP}(k)=({places})", f"-D{_LISTED}=__attribute__((__used__))"
 
 
 def _write_optional(k: int, instance: Instance, text: str) -> str:

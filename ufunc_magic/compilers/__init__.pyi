@@ -1,4 +1,8 @@
-from .compiler_texts import CompilerTexts as CompilerTexts, read_compiler_texts as read_compiler_texts
+from .compiler_texts import (
+    CompilerTexts as CompilerTexts,
+    read_compiler_texts as read_compiler_texts,
+    read_loop_texts as read_loop_texts,
+)
 from .description import Description as Description, describe as describe, find_libmvec as find_libmvec
 from .diagnostics import (
     GENERATED as GENERATED,
@@ -58,6 +62,7 @@ from .processes import (
 from .toolchain import (
     Runner as Runner,
     UnitOrigin as UnitOrigin,
+    compile_assembly as compile_assembly,
     compile_object as compile_object,
     compile_shared as compile_shared,
     continue_lto as continue_lto,

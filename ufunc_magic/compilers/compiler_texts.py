@@ -46,9 +46,39 @@ def read_compiler_texts(
     compile_again(_choose_text_options(tool, remarks))
     return CompilerTexts(
         _find_left_text(folder, tool, "assembly", "*.s"),
-        remarks.read_text(encoding="utf-8", errors="replace") if remarks.exists() else "",
+        _read_if_there(remarks),
         _find_left_text(folder, tool, "preprocessed unit", "*.i", "*.ii"),
     )
+
+
+def read_loop_texts(
+    folder: Path, *, cplus: bool, write_assembly: Callable[[Sequence[str]], Path | None]
+) -> CompilerTexts | None:
+    """Compile some loops once more, and read their assembly and the compiler's remarks; None where that cannot be had.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Private and empty.
+    cplus : bool
+    write_assembly : callable
+        Compiles the loops to assembly with further options of the compiler: returns the file, or None.
+    """
+    tool = find(cplus=cplus)
+    remarks = folder / "remarks"
+    more = [word for word in _choose_text_options(tool, remarks) if word not in _TEXTS]
+    # Functions of the cell that none of these loops calls would take most of the time.
+    more += ["-fwhole-program"] if tool.kind == "gcc" else []
+    assembly = write_assembly(more)
+    return None if assembly is None else CompilerTexts(_read_if_there(assembly), _read_if_there(remarks), "")
+
+
+#: Options by which further texts of a unit are kept.
+_TEXTS = ("-save-temps=obj", "-fdirectives-only")
+
+
+def _read_if_there(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
 def _choose_text_options(tool: Toolchain, remarks: Path) -> tuple[str, ...]:

@@ -39,7 +39,8 @@ def preprocess(
     CompileError
         For a missing header, an ``#error``, an unterminated ``#if``.
     """
-    command = [*toolchain.command, "-E", *(f for f in flags if f != "-shared"), *list_language_flags(toolchain)]
+    words = (f for f in flags if f not in ("-shared", "-fdirectives-only"))  # the latter keeps macros
+    command = [*toolchain.command, "-E", *words, *list_language_flags(toolchain)]
     done = run_command(command, source)
     _check(done, UnitOrigin(name, source if cell is None else cell))
     # gcc writes names as ``gr\\U000000f6\\U000000dfe``.
@@ -192,6 +193,17 @@ def compile_object(
     _check(done, origin)
     _check_output(done, output, flags)
     return shorten(origin.read(done.before + done.messages))
+
+
+def compile_assembly(
+    toolchain: Toolchain, source: str, origin: UnitOrigin, *, output: pathlib.Path, flags: Sequence[str]
+) -> None:
+    """Compile ``source`` to assembly; parameters and errors as of `compile_shared`."""
+    compiling = [f for f in (*flags, *_find_limits(toolchain)) if f != "-shared"]
+    command = [*toolchain.command, *compiling, "-S", *list_language_flags(toolchain), "-o", str(output)]
+    done = run_command(command, source, output.parent)
+    _check(done, origin)
+    _check_output(done, output, flags)
 
 
 def link_shared(

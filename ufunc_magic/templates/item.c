@@ -12,7 +12,7 @@ ${conversions}$flatten_body static inline __attribute__((__always_inline__)) int
     $catch
 }
 
-${conversions}$clones $flatten static int __ufm_item_$k(__ufm_char **__ufm_p, const __ufm_intp *__ufm_dims)
+${conversions}$clones $flatten __UFM_LISTED static int __ufm_item_$k(__ufm_char **__ufm_p, const __ufm_intp *__ufm_dims)
 {
     return __ufm_body_$k(__ufm_p, __ufm_dims);
 }

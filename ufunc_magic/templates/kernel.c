@@ -14,7 +14,7 @@ ${conversions}$flatten_body static inline __attribute__((__always_inline__)) int
     return __ufm_failed;
 }
 
-${conversions}$clones $flatten static int __ufm_kernel_$k(__ufm_intp __ufm_m, __ufm_char **__ufm_p)
+${conversions}$clones $flatten __UFM_LISTED static int __ufm_kernel_$k(__ufm_intp __ufm_m, __ufm_char **__ufm_p)
 {
     $try
     return __ufm_body_$k(__ufm_m$kernel_arguments);

@@ -81,6 +81,10 @@
 #else
 #define __UFM_CLONES_UNSIGNED __UFM_CLONES
 #endif
+// Of loops that are shown: a unit that is compiled to show them has nothing else.
+#ifndef __UFM_LISTED
+#define __UFM_LISTED
+#endif
 // Nothing of what it calls is written out once more for it.
 #define __UFM_SMALL __attribute__((__cold__))
 // System V's callers save every vector register around a call, Microsoft's convention keeps ten: what a compiled loop

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ... import compilers
 from ...cells import Language, make_c_key
-from ...model import CompiledCell, Options
+from ...model import CompiledCell, ObjectCode, Options
 
 #: Completed in cells of C, and of languages that contain it.
 WORDS = (
@@ -30,6 +30,11 @@ class CLanguage(Language):
         from .c_unit import compile  # the parser: not for a cell from the cache
 
         return compile(source, options=options, name=name, folder=folder)
+
+    def write_assembly(self, code: ObjectCode, *, options: Options, folder: Path, this_cpu: bool) -> Path | None:
+        from .c_unit import write_assembly
+
+        return write_assembly(code, options=options, folder=folder, this_cpu=this_cpu)
 
     def find_first_compiler(self) -> Callable[..., CompiledCell]:
         from .c_unit import compile

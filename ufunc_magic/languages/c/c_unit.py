@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -23,6 +24,7 @@ from ...model import (
     Diagnostic,
     Function,
     LinkError,
+    ObjectCode,
     Options,
     ParseError,
     ReportData,
@@ -127,20 +129,11 @@ def compile(
         If it defines no function that could be bound.
     SignatureError, CompileError, LinkError, ToolchainError
     """
-    tool = compilers.find(cplus=options.cplus)
-    flags, requested = list_compiler_flags(tool, options), options
-    this_cpu = this_cpu and _is_whole(source, options)
-    if this_cpu:
-        flags += shortcuts.list_this_cpu_flags()
-    flags += microsoft.list_macro_flags(words)
-    cell = CellBuild(tool, source, name, options, folder, flags, list_linker_flags(tool, options), this_cpu=this_cpu)
+    requested, this_cpu = options, this_cpu and _is_whole(source, options)
     try:
-        reading = _read(cell, expand=bool(words))
-        options = replace(options, types=options.types or cells.read_types_in_comments(reading.unit))
-        cell = replace(cell, options=options)
-        reading = _choose_types(_choose_functions(cell, reading), options)
-        plan, planned = cell.plan(reading.unit, floats=bool(options.types or options.cplus))
-        reading = replace(reading, library=choose_sizes(reading.library, plan.math.functions))
+        cell, planned, plan, reading = _plan(
+            source, options=options, name=name, folder=folder, this_cpu=this_cpu, words=words
+        )
         if options.wrap:
             reading = _drop_unresolved(cell, reading)
         compiled = _compile_functions(cell, planned, plan, reading)
@@ -158,6 +151,65 @@ def compile(
         notes = (microsoft.note(words), *result.report_data.notes)
         result = replace(result, report_data=replace(result.report_data, notes=notes))
     return result
+
+
+def write_assembly(code: ObjectCode, *, options: Options, folder: Path, this_cpu: bool) -> Path | None:
+    """Compile the loops of a known cell to assembly in ``folder``: nothing is linked, and no Python form is written.
+
+    Returns
+    -------
+    Path or None
+        None for a cell that takes more than its text to compile.
+    """
+    try:
+        _, planned, plan, reading = _plan(
+            code.source, options=options, name=code.name, folder=folder, this_cpu=this_cpu, words={}
+        )
+    except UfuncMagicError:  # with other words of Microsoft's it compiles
+        return None
+    translation = _translate(planned, plan, reading, codegen.Exports(text=reading.library.text(options)))
+    loops = {loop.index: function.name for function in code.functions for loop in function.loops}
+    written = [i.signature.name for i in translation.instances]
+    # What the compiler refused is left out of the cell, and moves the numbers of other loops.
+    if any(s.function.template for s in reading.signatures) or any(written[k : k + 1] != [loops[k]] for k in loops):
+        return None
+    assembly, origin = folder / "cell.s", compilers.UnitOrigin(code.name, code.source)
+    with suppress(CompileError):
+        compilers.compile_assembly(planned.tool, translation.text, origin, output=assembly, flags=planned.flags)
+        return assembly
+    return None
+
+
+def _plan(
+    source: str, *, options: Options, name: str, folder: Path, this_cpu: bool, words: Mapping[str, str]
+) -> tuple[CellBuild, CellBuild, cells.UnitPlan, _Reading]:
+    """Read a cell and decide what becomes of it: the cell, the cell with the flags for its text, and the plan."""
+    tool = compilers.find(cplus=options.cplus)
+    flags = list_compiler_flags(tool, options)
+    if this_cpu:
+        flags += shortcuts.list_this_cpu_flags()
+    flags += microsoft.list_macro_flags(words)
+    cell = CellBuild(tool, source, name, options, folder, flags, list_linker_flags(tool, options), this_cpu=this_cpu)
+    reading = _read(cell, expand=bool(words))
+    options = replace(options, types=options.types or cells.read_types_in_comments(reading.unit))
+    cell = replace(cell, options=options)
+    reading = _choose_types(_choose_functions(cell, reading), options)
+    plan, planned = cell.plan(reading.unit, floats=bool(options.types or options.cplus))
+    return cell, planned, plan, replace(reading, library=choose_sizes(reading.library, plan.math.functions))
+
+
+def _translate(
+    cell: CellBuild, plan: cells.UnitPlan, reading: _Reading, exports: codegen.Exports
+) -> codegen.Translation:
+    return codegen.translate(
+        cell.source,
+        unit=reading.unit,
+        signatures=(*reading.signatures, *reading.library.signatures),
+        exports=exports,
+        options=cell.options,
+        name=cell.name,
+        math=plan.math,
+    )
 
 
 def _compile_with(words: Mapping[str, str], fault: UfuncMagicError, source: str, **more: Any) -> CompiledCell:
@@ -308,17 +360,8 @@ def _compile_functions(cell: CellBuild, planned: CellBuild, plan: cells.UnitPlan
         forms = pool.submit(_write_python_forms, cell, first)
         diagnostics = None
         while diagnostics is None:
-            translation = codegen.translate(
-                cell.source,
-                unit=reading.unit,
-                signatures=(*reading.signatures, *reading.library.signatures),
-                exports=replace(
-                    exports, text="\n".join(filter(None, [reading.library.text(options), exports.text, undefined.text]))
-                ),
-                options=options,
-                name=cell.name,
-                math=plan.math,
-            )
+            texts = filter(None, [reading.library.text(options), exports.text, undefined.text])
+            translation = _translate(cell, plan, reading, replace(exports, text="\n".join(texts)))
             try:
                 if not undefined.text:
                     diagnostics = planned.compile_in_parts(translation, library, objects)
