@@ -258,9 +258,12 @@ def test_the_first_notebook_shows_its_table_and_its_error_in_both_themes(
         assert labels[0].startswith("Python loop")
         assert any(label.startswith("ufunc") for label in labels)
         heads = table.locator("thead th[scope=col]").all_inner_texts()
-        assert heads[:4] == ["time", "per element", "speed-up", "range"]
+        assert heads == ["longer is faster", "time", "per element", "speed-up", "range"]
         assert "results" in report.locator(".jp-OutputArea").inner_text()
         assert table.locator("div[aria-hidden=true]").count() == len(labels)  # the bars
+        page.set_viewport_size({"width": 400, "height": 900})
+        assert table.evaluate("table => table.scrollWidth - table.parentElement.clientWidth") <= 8
+        page.set_viewport_size({"width": 1200, "height": 1000})
 
         shown = wrong.locator(".jp-OutputArea").inner_text()
         assert "CompileError" in shown

@@ -274,16 +274,16 @@ def escape(text: str) -> str:
 
 #: JupyterLab stripes the rows of tables and aligns their cells otherwise.
 _ROW = "background:transparent"
-_CELL = "padding:.15em .5em;border:none;vertical-align:top;text-align:"
+_CELL = "padding:.15em .3em;border:none;vertical-align:top;text-align:"
 _FIGURE = "right;white-space:nowrap"
-_LABEL = "left;min-width:5em;max-width:18em"
-#: Characters of a label that is never wrapped.
-_SHORT = 20
-#: The bar, and the remark after it or, in a narrow notebook, below it.
-_LAST = "display:flex;flex-wrap:wrap;column-gap:1em;align-items:flex-start"
+#: Heads and labels wrap in a narrow notebook, so that the figures fit: they are never wrapped.
+_HEAD, _LABEL = "right;vertical-align:bottom", "left;max-width:18em"
+
+#: Of the part of the page around a table; in a notebook of 400 pixels smaller letters show all columns.
+_AROUND = "overflow-x:auto;container-type:inline-size"
 
 TABLE_STYLE = (
-    "width:auto;border-collapse:collapse;border:none;margin:.2em 0;color:inherit;font-size:inherit;"
+    "width:auto;border-collapse:collapse;border:none;margin:.2em 0;color:inherit;font-size:min(1em,3.9cqw);"
     "font-variant-numeric:tabular-nums"
 )
 
@@ -291,14 +291,25 @@ TABLE_STYLE = (
 def write_html_table(
     heads: Sequence[str], rows: Sequence[Cells], *, name: str, bars: bool = True, corner: str = ""
 ) -> str:
-    """A ``<table>``: labels, figures under their heads, and where there are bars, those and the remarks."""
-    parts = [_write_head(corner, _LABEL), *(_write_head(head, _FIGURE) for head in heads)]
-    parts += [_write_head("longer is faster" * any(row.bar is not None for row in rows), "left")] if bars else []
+    """A ``<table>``: labels, where there are bars with theirs, and figures under their heads; remarks below it.
+
+    A column of remarks would be a few letters wide in a narrow notebook, or hidden.
+    """
+    corner = corner or "longer is faster" * (bars and any(row.bar is not None for row in rows))
+    whole = ";white-space:nowrap"  # "speed-up" would end a line after its hyphen
+    parts = [_write_head(corner, _LABEL)]
+    parts += [_write_head(head, _HEAD if " " in head else _HEAD + whole) for head in heads]
     body = "".join(write_html_row(row, heads=heads, bars=bars) for row in rows)
+    remarks = "".join(_write_html_remark(row) for row in rows) if bars else ""
     return (
-        f'<div style="overflow-x:auto"><table aria-label="{escape(name)}" style="{TABLE_STYLE}">'
-        f'<thead><tr style="{_ROW}">{"".join(parts)}</tr></thead><tbody>{body}</tbody></table></div>'
+        f'<div style="{_AROUND}"><table aria-label="{escape(name)}" style="{TABLE_STYLE}">'
+        f'<thead><tr style="{_ROW}">{"".join(parts)}</tr></thead><tbody>{body}</tbody></table></div>{remarks}'
     )
+
+
+def _write_html_remark(row: Cells) -> str:
+    words = "; ".join(filter(None, (row.alarm.partition(" ")[2], row.note)))
+    return f'<div style="padding:0 .3em"><em>{escape(row.label)}</em>: {explain_words(words)}</div>' if words else ""
 
 
 def _write_head(text: str, style: str) -> str:
@@ -327,20 +338,16 @@ def find_words(text: str) -> list[str]:
 
 
 def write_html_row(row: Cells, *, heads: Sequence[str] = (), bars: bool = True) -> str:
-    """One ``<tr>``: the label as its header, the figures, and where there are bars, that and the remarks."""
+    """One ``<tr>``: the label as its header, its bar if there are bars, and the figures."""
     label = explain_words(row.label)
     if row.text:
         label = f'<span title="{escape(row.text)}">{escape(row.label)}</span>'
-    if row.alarm:  # below the label, which is never scrolled away
-        word, _, rest = row.alarm.partition(" ")
-        label += f'<br/><strong style="{_RED_BADGE}">{escape(word)}</strong> {escape(rest)}'.rstrip()
-    fold = "" if row.alarm or len(row.label) > _SHORT else ";white-space:nowrap"
-    parts = [f'<th scope="row" style="{_CELL}{_LABEL}{fold};font-weight:normal">{label}</th>']
+    if row.alarm:
+        label += f'<br/><strong style="{_RED_BADGE}">{escape(row.alarm.partition(" ")[0])}</strong>'
+    label += _write_bar(row) if bars else ""
+    parts = [f'<th scope="row" style="{_CELL}{_LABEL};font-weight:normal">{label}</th>']
     for figure, head in itertools.zip_longest(row.figures, heads, fillvalue=""):
         parts.append(f'<td{_find_meaning(head)} style="{_CELL}{_FIGURE}">{escape(figure)}</td>')
-    if bars:
-        remark = f'<div style="flex:1 1 9em">{explain_words(row.note)}</div>' if row.note else ""
-        parts.append(f'<td style="{_CELL}left"><div style="{_LAST}">{_write_bar(row)}{remark}</div></td>')
     return f'<tr style="{_ROW}">{"".join(parts)}</tr>'
 
 
@@ -348,8 +355,8 @@ def _write_bar(row: Cells) -> str:
     if row.bar is None:
         return ""
     width = min(100.0, max(1.0, row.bar * 100))
-    bar = f'<div style="width:{width:.1f}%;border-top:.75em solid {row.color}"></div>'
-    return f'<div aria-hidden="true" style="flex:0 0 8em;margin-top:.25em">{bar}</div>'
+    style = f"width:{width:.1f}%;margin-top:.1em;border-top:.3em solid {row.color}"
+    return f'<div aria-hidden="true" style="{style}"></div>'
 
 
 def write_verdict(rows: Sequence[Row], inputs: str = "") -> str:
