@@ -254,7 +254,8 @@ def test_remarks_of_gcc_and_clang_are_read() -> None:
         ("data ref analysis failed: _19 = *_18;", "the compiler cannot follow its indices"),
         ("unhandled relevant PHI: x_1", "each step needs a result of the step before"),
         ("call instruction cannot be vectorized", "it calls a function that has no vector form"),
-        ("no vectype for stmt: _3 = f (x_2);", "no vectype"),
+        ("no vectype for stmt: _3 = f (x_2);", ""),
+        ("unsupported use in stmt", "each step needs a result of the step before"),
         ("something new: _3 = *_4;", "something new"),
     ],
 )
@@ -320,6 +321,55 @@ def _compiled(tmp_path: Path, cell: str, options: dict[str, object]) -> tuple[Co
         return c.compile(cell, options=replace(asked, compile_args=tuple(more)), name="In[3]", folder=second)
 
     return compiled, read_compiler_texts(second, cplus=bool(options.get("cplus")), compile_again=again)
+
+
+LOOPS = """\
+#include <math.h>
+// ufunc: (n)->(n)
+void scale(const double *a, int n, double *o) {
+    for (int i = 0; i < n; i++) o[i] = 2 * a[i] + 1;
+}
+// ufunc: (n)->(n)
+void turn(const double *a, int n, double *o) {
+    for (int i = 0; i < n; i++) o[i] = a[n - 1 - i];
+}
+// ufunc: (n)->()
+int most(const int *a, int n) {
+    int m = a[0];
+    for (int i = 1; i < n; i++)
+        if (a[i] > m) m = a[i];
+    return m;
+}
+// ufunc: (n)->()
+unsigned parity(const unsigned *a, int n) {
+    unsigned h = 0;
+    for (int i = 0; i < n; i++) h ^= a[i];
+    return h;
+}
+// ufunc: (n)->(n)
+void gammas(const double *a, int n, double *o) {
+    for (int i = 0; i < n; i++) o[i] = tgamma(a[i]);
+}
+// ufunc: (m,n),(n)->(m)
+void times(const double *a, const double *x, int m, int n, double *y) {
+    for (int i = 0; i < m; i++) {
+        double s = 0;
+        for (int j = 0; j < n; j++) s += a[i * n + j] * x[j];
+        y[i] = s;
+    }
+}
+"""
+
+
+@needs_listing
+@pytest.mark.skipif(compilers.find().kind != "gcc", reason="the words are gcc's")
+def test_a_loop_with_a_rest_for_single_elements_is_vectorized(tmp_path: Path) -> None:
+    (view,) = _views(tmp_path, "vec", cell=LOOPS)
+    verdicts = dict(line.split("  ", 1) for line in view.to_text().splitlines() if "->" in line)
+    for name in ("scale", "turn", "most", "parity"):
+        assert ": vectorized" in verdicts[name], verdicts
+    assert "not vectorized: the loop on line 25 (it calls tgamma, one at a time)" in verdicts["gammas"]
+    assert "not vectorized: the loop on line 31" in verdicts["times"]  # the inner one
 
 
 @needs_listing

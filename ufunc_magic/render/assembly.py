@@ -187,8 +187,10 @@ _OURS = re.compile(r"(?:_ZL?\d+)?(__ufm_(?:kernel|item|sequence)_\d+)[^.\d]?[^.]
 _REGISTERS = (("512-bit vectors", re.compile(r"%zmm")), ("256-bit vectors", re.compile(r"%ymm")))
 #: Instructions on all lanes of a register, in x86-64's packed forms and on Arm's vectors.
 _PACKED = re.compile(
-    r"v?(?:add|sub|mul|div|sqrt|min|max|mov[au]|xor|and|or|cmp)p[sd]|v?fn?m\w+p[sd]|v?p(?:add|sub|mul)"
+    r"v?(?:add|sub|mul|div|sqrt|min|max|mov[au]|xor|and|or|cmp)p[sd]|v?fn?m\w+p[sd]"
+    r"|v?p(?:add|sub|mul|min|max|cmp|xor|and|or|s[rl][la]|ternlog|blend|perm)"
 )
+_IN_NAME = re.compile(r"v?p?(?:mov|xor|and|or)")
 _NEON = re.compile(r"\bv\d+\.\d+[bhsd]\b")
 #: Additions of single floating-point numbers, on x86-64 and on Arm.
 _SCALAR_ADD = re.compile(r"v?(?:add|sub)s[sd]\b|fadda?\s+[sd]\d")
@@ -268,8 +270,7 @@ def _find_hot_loop(
     kernel, clone = find_clone(loop.index, listing, features)
     if kernel is None:
         return None
-    own = {n for n, i in enumerate(kernel.instructions) if i.file == object_code.name}
-    hottest = max(kernel.outermost, key=lambda loop: (len(own & loop), len(loop)), default=None)
+    hottest = _find_hottest(kernel, object_code.name)
     if hottest is None:
         chosen = [(i, 0) for i in kernel.instructions]
     else:
@@ -282,6 +283,22 @@ def _find_hot_loop(
     )
     in_order = _adds_in_order(kernel, hottest or frozenset())
     return HotLoop(code.name, spell_letters(loop.types, code.nin), clone, _describe_vectors(placed), placed, in_order)
+
+
+def _find_hottest(kernel: ListedFunction, name: str) -> frozenset[int] | None:
+    """The loop with most instructions of the cell; of several for the same line the one with vectors.
+
+    The others are for the last elements, and for operands that overlap.
+    """
+    lines = {n: i.line for n, i in enumerate(kernel.instructions) if i.file == name}
+    longest = max(kernel.outermost, key=lambda loop: (len(loop & lines.keys()), len(loop)), default=None)
+    if longest is None:
+        return None
+    of_line = {lines[n] for n in longest & lines.keys()}
+    same = [loop for loop in kernel.outermost if of_line & {lines[n] for n in loop & lines.keys()}]
+    texts = [instruction.text for instruction in kernel.instructions]
+    packed = [loop for loop in same if any(map(_computes_packed, (texts[n] for n in loop)))]
+    return max(packed, key=len, default=longest)
 
 
 def find_clone(index: int, functions: Listing, features: Collection[str]) -> tuple[ListedFunction | None, str]:
@@ -329,6 +346,11 @@ def _is_packed(text: str) -> bool:
     return bool(_PACKED.match(text) or _NEON.search(text) or _SVE.search(text))
 
 
+def _computes_packed(text: str) -> bool:
+    """Whether it is packed in more than name: moves, and the mask of a sign, also serve single numbers."""
+    return _is_packed(text) and not (_IN_NAME.match(text) and not re.search("%[yz]mm", text))
+
+
 def _describe_vectors(placed: Sequence[Placed]) -> str:
     if any(_SVE.search(p.text) for p in placed):
         return "SVE vectors"
@@ -336,6 +358,4 @@ def _describe_vectors(placed: Sequence[Placed]) -> str:
     for words, register in _REGISTERS:
         if any(register.search(text) for text in packed):
             return words
-    # Moves of a scalar register and its sign's mask are packed in name only.
-    real = [text for text in packed if not re.match(r"v?(?:mov|xor|and|or)", text)]
-    return "128-bit vectors" if real else ""
+    return "128-bit vectors" if any(map(_computes_packed, packed)) else ""

@@ -19,7 +19,7 @@ from ..model import CellPlace, CompiledCell, ObjectCode
 from ..runtime import cpu_features
 from .assembly import HotLoop, Placed, find_hot_loops, read
 from .tables import escape
-from .vectorization import LoopReport, Remark, find_loop_line, read_remarks, report_loops
+from .vectorization import LoopReport, Remark, find_loop_line, find_span, read_remarks, report_loops, spell_reason
 
 ViewName = Literal["asm", "vec", "c", "annotate"]
 
@@ -231,6 +231,8 @@ def show_vectorization(
         calls = dict.fromkeys(placed.calls for placed in loop.placed if placed.calls)
         called = f"; calls {', '.join(calls)}" if calls else ""
         parts.append((f"{report.name}  {report.types}: {report.describe(place)}{called}", ""))
+    # Of a function with vectors the compiler also saw a copy without, or left out an outer loop.
+    fine = [find_span(object_code, report.name) for report in reports if report.vectors and not report.ordered]
     by_line: dict[int, list[Remark]] = {}
     for remark in remarks:
         if remark.file.endswith(object_code.name) and (line := find_loop_line(cell, remark.line)):
@@ -241,7 +243,9 @@ def show_vectorization(
             words = "adds one element at a time"
         elif any(remark.vectorized for remark in about):
             words = "is vectorized"
+        elif any(line in span for span in fine):
+            continue
         else:
-            words = f"is not vectorized: {about[0].words}"
+            words = ": ".join(filter(None, ("is not vectorized", spell_reason(about[0].words))))
         parts.append((f"line {place.line(line)}: this loop {words}", f"    {_read_source(lines, line)}"))
     return View(place.name, f"loops that {object_code.toolchain or 'the compiler'} vectorized", tuple(parts))

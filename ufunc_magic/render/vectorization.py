@@ -40,9 +40,12 @@ _REASONS = (
     ("unsafe dependent memory operations", "a step may read what an earlier one wrote"),
     ("unhandled relevant PHI", "each step needs a result of the step before"),
     ("relevant phi not supported", "each step needs a result of the step before"),
+    ("unsupported use in stmt", "each step needs a result of the step before"),
     ("could not be identified as reduction", "each step needs a result of the step before"),
     ("statement clobbers memory", "it calls a function that has no vector form"),
     ("call instruction cannot be vectorized", "it calls a function that has no vector form"),
+    ("unsupported data-type", "an operation in it has no vector form"),
+    ("no vectype", ""),  # of the last kind of vectors that gcc tried
     ("inner-loop count not invariant", "its inner loop differs in length from step to step"),
     ("vectorization not profitable", "the compiler expects no gain from vectors"),
     ("vectorization is not beneficial", "the compiler expects no gain from vectors"),
@@ -51,8 +54,8 @@ _REASONS = (
 
 def spell_reason(words: str) -> str:
     """A compiler's reason in the words of users; an unknown one without the compiler's own variables."""
-    known = next((plain for part, plain in _REASONS if part in words), "")
-    return known or re.sub(r"(( for)? stmt)?:.*", "", words)
+    known = next((plain for part, plain in _REASONS if part in words), None)
+    return re.sub(r"(( for)? stmt)?:.*", "", words) if known is None else known
 
 
 @dataclass(frozen=True)
@@ -168,7 +171,13 @@ def _report_loop(cell: CompiledCell, listing: Listing, remarks: Sequence[Remark]
         return LoopReport(loop.name, loop.types, loop.vectors, ordered, ordered=True)
     if loop.vectors:
         return LoopReport(loop.name, loop.types, loop.vectors)
-    line, reason = next(((line, r.words) for line, r in own if not r.vectorized), (0, ""))
+    # Of nested loops the innermost is the one to know about.
+    depths = {find_loop_line(cell, placed.line): placed.inner for placed in sorted(loop.placed, key=lambda p: p.inner)}
+    missed = [(line, r.words) for line, r in own if not r.vectorized]
+    line, reason = max(missed, key=lambda one: depths.get(one[0], 0), default=(0, ""))
+    slow = dict.fromkeys(p.calls for p in loop.placed if p.calls.isidentifier())
+    if line and slow and not spell_reason(reason):
+        return LoopReport(loop.name, loop.types, line=line, reason=f"it calls {next(iter(slow))}, one at a time")
     if not line:
         code = next(code for code in object_code.functions if code.name == loop.name)
         generated = _find_generated_lines(listing, [entry.index for entry in code.loops])
