@@ -1,11 +1,12 @@
-"""How far one can trust a speed-up: the same cell timed again and again, on a quiet machine and beside busy loops.
+"""How far one can trust a speed-up: the same cell timed again and again, as the machine is and beside busy loops.
 
     python benchmarks/honest_table.py             30 reports of each, some three minutes
     python benchmarks/honest_table.py 10 8        10 of each, beside 8 busy loops
 
-Every report is of the same two functions, compiled once.  What is written for each row, quiet and busy: the median, the
-least and the largest speed-up; how many tables have a range that holds the quiet median; the median width of the
-ranges, relative to their speed-ups.
+Every report is of the same two functions, compiled once.  Quiet and busy take turns, because other programs come and
+go: the load is written, too.  What is written for each row, quiet and busy: the median, the least and the largest
+speed-up; how many tables have a range that holds the quiet median; the median width of the ranges, relative to their
+speed-ups.
 The result goes to benchmarks/results/honest_table_LOOPS.json.
 """
 
@@ -28,6 +29,8 @@ import machine
 import ufunc_magic as um
 
 RESULTS = Path(__file__).parent / "results"
+#: Quiet and busy take so many turns.
+TURNS = 5
 CELL = """
 #include <math.h>
 double kinetic(double m, double v) { return 0.5 * m * v * v; }
@@ -49,6 +52,20 @@ def tables(build: Any, count: int) -> tuple[dict[str, list[Any]], list[float]]:
     return rows, seconds
 
 
+def measure(build: Any, count: int, *, loops: int, seconds: list[float]) -> dict[str, list[Any]]:
+    """The rows of so many reports beside busy loops; adds the seconds of each report."""
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(loops)]
+    try:
+        time.sleep(bool(loops))
+        rows, each = tables(build, count)
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+    seconds += each
+    return rows
+
+
 def figures(rows: list[Any], quiet: float) -> dict[str, Any]:
     """What became of one row."""
     speedups = [row.speedup for row in rows]
@@ -68,20 +85,21 @@ def main() -> None:
     build = um.compile_c(CELL)
     build.report()  # the machine's limits are measured once
     found: dict[str, Any] = {"machine": machine.describe(), "tables": count, "busy loops": loops}
-    quiet, seconds = tables(build, count)
-    medians = {name: statistics.median(row.speedup for row in rows) for name, rows in quiet.items()}
-    found["quiet"] = {name: figures(rows, medians[name]) for name, rows in quiet.items()}
-    found["seconds, quiet"] = round(statistics.median(seconds), 2)
-    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(loops)]
-    try:
-        time.sleep(1)
-        busy, seconds = tables(build, count)
-    finally:
-        for other in others:
-            other.kill()
-            other.wait()
-    found["busy"] = {name: figures(rows, medians[name]) for name, rows in busy.items()}
-    found["seconds, busy"] = round(statistics.median(seconds), 2)
+    rows: dict[str, dict[str, list[Any]]] = {"quiet": {}, "busy": {}}
+    seconds: dict[str, list[float]] = {"quiet": [], "busy": []}
+    loads = []
+    for turn in range(TURNS):
+        for kind in rows:
+            number = count * (turn + 1) // TURNS - count * turn // TURNS
+            loads += [os.getloadavg()[0]] if kind == "quiet" else []
+            beside = loops if kind == "busy" else 0
+            for name, new in measure(build, number, loops=beside, seconds=seconds[kind]).items():
+                rows[kind].setdefault(name, []).extend(new)
+    medians = {name: statistics.median(row.speedup for row in of_it) for name, of_it in rows["quiet"].items()}
+    for kind in rows:
+        found[kind] = {name: figures(of_it, medians[name]) for name, of_it in rows[kind].items()}
+        found[f"seconds, {kind}"] = round(statistics.median(seconds[kind]), 2)
+    found["load of one minute, before quiet tables"] = [round(load, 1) for load in loads]
     (RESULTS / f"honest_table_{loops}.json").write_text(json.dumps(found, indent=1) + "\n")
     print(json.dumps(found, indent=1))
     print(build.report())  # the example in docs/table.md

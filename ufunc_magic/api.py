@@ -12,13 +12,9 @@ from . import languages, runtime, serialize
 from .model import (
     LANGUAGES,
     ArgumentError,
-    CellCrashed,
-    CellExited,
-    Comfort,
     OptionError,
     SignatureError,
     TargetError,
-    UfuncMagicError,
     find_language_key,
     list_names,
     make_options,
@@ -434,8 +430,10 @@ def verify(
 ) -> Verdict:
     """Compile a source, check its functions, and time them.
 
-    Each function is compared with the same function in Python, or with ``ref``.  New code runs in another process
-    first, and a crash later is contained, so that neither ends this process.
+    Each function is compared with the same function in Python, or with ``ref``.  The code runs in copies of this
+    process only, which compare and time it.  Then this process compares results of a copy: on inputs in an
+    unpredictable order, at first and after many calls.  Code that changes NumPy, counts its calls or ends its process
+    changes no verdict.  Code that attacks other processes of the same user needs a container.
 
     Parameters
     ----------
@@ -470,29 +468,10 @@ def verify(
     1
     """
     from . import pipeline  # imports compilers
-    from .bench import Verdict, judge_report
 
     key = find_language_key(language)
     if not key:
         raise OptionError(f"language={language!r} is no language.", remedy=f"Use one of {', '.join(LANGUAGES)}.")
     dialect = {"cplus": True} if language == "c++" else {}
     chosen = make_options({"time": 1.0, **options, **dialect})
-    try:
-        built = pipeline.build(source, language=key, options=chosen, name=name)
-    except OptionError:
-        raise
-    except (CellCrashed, CellExited) as fault:
-        return Verdict("crashes", str(fault))
-    except UfuncMagicError as fault:
-        return Verdict("does not compile", str(fault))
-    refused = built.report_data.refused
-    known = [*built, *refused]
-    if missing := [name for name in functions if name not in known]:
-        raise OptionError(f"The source has no function {missing[0]!r}.", remedy=f"It has {', '.join(known)}.")
-    chosen_names = list(functions) or [code.name for code in built.report_data.functions] + list(refused)
-    notes: list[str] = []
-    report = None
-    others = [name for name in built if name not in chosen_names]
-    with Comfort("the report", notes, passing=UfuncMagicError):
-        report = pipeline.report(built, options=chosen, namespace=names, without=others)
-    return judge_report(report, chosen_names, refused, notes)
+    return pipeline.verify(source, language=key, options=chosen, name=name, functions=functions, namespace=names or {})

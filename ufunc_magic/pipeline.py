@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,6 +19,8 @@ from .languages import find_language, get_language as language_named
 from .model import (
     UNTRIED,
     CellCrashed,
+    CellExited,
+    CellFunction,
     CellPlace,
     Comfort,
     CompiledCell,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Unpack
 
+    from .bench import Verdict
     from .compilers import CompilerTexts
     from .model import OptionKeywords
     from .render import Report, View
@@ -54,6 +57,8 @@ BUILDS: dict[str, tuple[store.Inputs, Build]] = {}
 MOST_BUILDS = 256
 #: Options of `CompiledBuild.report`.
 REPORT_OPTIONS = tuple("time size core data ref vs sizes plot show annotate verbose".split())
+#: Seconds that a copy of the process may take to verify a source, and for each second of ``time``.
+VERIFYING, VERIFYING_EACH = 60.0, 20.0
 _SANDBOX_NOTE = "--sandbox: every call runs in another process, on copies of its operands."
 
 
@@ -115,46 +120,99 @@ def build(
     with _time_step(seconds, "key"):
         key = _make_key(chosen, source, options=options)
     with runtime.lock_of(f"build {key}"):  # one of several threads with the same cell compiles
-        cache, place = store.open_default(), CellPlace(name, first_line)
+        place = CellPlace(name, first_line)
         if not options.force and (known := _keep_usable(_recall_build(key, place), options)):
             return _drop_untried_notes(_place_build(replace(known, cached=True, seconds=seconds), place))
-        # The first object is for CPUs like this one, and has a key of its own; the portable object has the cell's.
-        first, printed, replaces = _make_first_key(key), "", options.force
-        cell: CompiledCell | None = None
-        inputs: store.Inputs | None = None
-        with _time_step(seconds, "load"):
-            if hit := None if options.force else cache.find(key) or cache.find(first):
-                entry, inputs = hit
-                cell, replaces = _keep_usable(shortcuts.read_stored_cell(entry), options), True
-        if cell is None or not chosen.can_run(cell, options):
-            del seconds["load"]  # it comes after compiling
-            with _time_step(seconds, "compile"):
-                cell, inputs = _compile(chosen, source, options=options, name=name, first_line=first_line)
-            if _is_guarded(options):
-                doing("trying out")
-                with _time_step(seconds, "guard"):
-                    cell, printed = _try_out(cell, chosen, source, options=options, name=name, names=names)
-            # Last, because the trial may leave functions out.
-            cell = replace(cell, object_code=add_contract(cell.object_code))
-            address = first if shortcuts.is_first(cell.object_code) else key
-            code, record = cell.object_code.code, cell.to_record()
-            entry = cache.publish_inputs(address, inputs, record=record, code=code, replace=replaces)
-
+        cell = _obtain(chosen, source, key, options=options, place=place, doing=doing, names=names, seconds=seconds)
         doing("loading")
         with _time_step(seconds, "load"):
-            loaded = _load(cell, entry.library, place=place)
-        if shortcuts.is_first(cell.object_code):
-            loaded.loaded.complete = shortcuts.Portable(key, chosen.compile, cell, options)
+            loaded = _load(cell.cell, cell.library, place=place)
+        object_code = cell.cell.object_code
+        if shortcuts.is_first(object_code):
+            loaded.loaded.complete = shortcuts.Portable(key, chosen.compile, cell.cell, options)
         result = replace(
             loaded,
             cached="compile" not in seconds,
             seconds=seconds,
-            printed=printed,
-            diagnostics=cell.report_data.renamed(cell.object_code.name, name),
+            printed=cell.printed,
+            diagnostics=cell.cell.report_data.renamed(object_code.name, name),
             notes=(*loaded.notes, *[_SANDBOX_NOTE] * bool(loaded.loaded.sandbox)),
         )
-        _remember_build(key, inputs, result)
+        _remember_build(key, cell.inputs, result)
         return _drop_untried_notes(result)
+
+
+def compile_cell(source: str, *, language: str, options: Options, name: str) -> CompiledCell:
+    """Compile a source, try it out in another process and store it, as `build` does; nothing is loaded here.
+
+    Raises
+    ------
+    UfuncMagicError
+        As `build`.
+    """
+    chosen = language_named(language)
+    refuse(options, language=language)
+    chosen.prepare()
+    source = _clean_source(source, language=chosen, name=name)
+    key = _make_key(chosen, source, options=options)
+    return _obtain(chosen, source, key, options=options, place=CellPlace(name), seconds={}).cell
+
+
+@dataclass(frozen=True, eq=False)
+class _StoredCell:
+    """A cell that is in the cache: its library there, its files, and what its functions printed in the trial."""
+
+    cell: CompiledCell
+    library: Path | None
+    inputs: store.Inputs | None
+    printed: str = ""
+
+
+def _obtain(
+    language: Language,
+    source: str,
+    key: str,
+    *,
+    options: Options,
+    place: CellPlace,
+    seconds: dict[str, float],
+    doing: Callable[[str], object] = str,
+    names: Mapping[str, Any] | None = None,
+) -> _StoredCell:
+    """Find a cell in the cache, or compile it, describe the files that the compiler read, try it out and store it."""
+    cache = store.open_default()
+    # The first object is for CPUs like this one, and has a key of its own; the portable object has the cell's.
+    first, printed, replaces = _make_first_key(key), "", options.force
+    cell: CompiledCell | None = None
+    inputs: store.Inputs | None = None
+    with _time_step(seconds, "load"):
+        if hit := None if options.force else cache.find(key) or cache.find(first):
+            entry, inputs = hit
+            cell, replaces = _keep_usable(shortcuts.read_stored_cell(entry), options), True
+    if cell is None or not language.can_run(cell, options):
+        from . import guard  # only new cells need it
+
+        del seconds["load"]  # it comes after compiling
+        with _time_step(seconds, "compile"), cache.scratch() as folder:
+            since = store.find_creation_time(folder)
+            if _is_guarded(options):
+                guard.begin()
+            compile_first = language.compile if shortcuts.is_plain() else language.find_first_compiler()
+            cell = compile_first(source, options=options, name=place.name, folder=folder)
+            inputs = store.stamp_files(cell.files_read, since=since)
+        object_code = replace(cell.object_code, options=options.changed(), first_line=place.first_line)
+        cell = replace(cell, object_code=object_code)
+        cell = cell if _is_guarded(options) else cell.add_notes(guard.write_untried_note(options))
+        if _is_guarded(options):
+            doing("trying out")
+            with _time_step(seconds, "guard"):
+                cell, printed = _try_out(cell, language, source, options=options, name=place.name, names=names)
+        # Last, because the trial may leave functions out.
+        cell = replace(cell, object_code=add_contract(cell.object_code))
+        address = first if shortcuts.is_first(cell.object_code) else key
+        code, record = cell.object_code.code, cell.to_record()
+        entry = cache.publish_inputs(address, inputs, record=record, code=code, replace=replaces)
+    return _StoredCell(cell, entry.library, inputs, printed)
 
 
 def _keep_usable(known: Known | None, options: Options) -> Known | None:
@@ -166,24 +224,6 @@ def _is_guarded(options: Options) -> bool:
     from . import guard  # only new cells need it
 
     return options.guard and guard.is_available()
-
-
-def _compile(
-    language: Language, source: str, *, options: Options, name: str, first_line: int
-) -> tuple[CompiledCell, store.Inputs | None]:
-    """Compile a new cell, and describe the files that the compiler read."""
-    from . import guard
-
-    with store.open_default().scratch() as folder:
-        since = store.find_creation_time(folder)
-        if _is_guarded(options):
-            guard.begin()
-        compile_first = language.compile if shortcuts.is_plain() else language.find_first_compiler()
-        cell = compile_first(source, options=options, name=name, folder=folder)
-        inputs = store.stamp_files(cell.files_read, since=since)
-    object_code = replace(cell.object_code, options=options.changed(), first_line=first_line)
-    cell = replace(cell, object_code=object_code)
-    return cell if _is_guarded(options) else cell.add_notes(guard.write_untried_note(options)), inputs
 
 
 def _recall_build(key: str, place: CellPlace) -> Build | None:
@@ -504,6 +544,76 @@ def report(
         with Comfort(f"what --show={','.join(names)} shows", notes, passing=UfuncMagicError):
             views += _make_views(built, names, loops.read_texts)
     return replace(result, views=views, notes=(*result.notes, *notes), pressure=busy)
+
+
+def verify(
+    source: str,
+    *,
+    language: str,
+    options: Options,
+    name: str,
+    functions: Sequence[str] = (),
+    namespace: Mapping[str, Any],
+) -> Verdict:
+    """Compile a source, and check its functions in copies of this process; see `ufunc_magic.verify`.
+
+    Raises
+    ------
+    OptionError
+    """
+    from . import bench, guard
+
+    # Before any of the code runs: it may change what an expression means.
+    reference = bench.find_reference(options.ref, namespace) if options.ref else None
+    try:
+        cell = compile_cell(source, language=language, options=options, name=name)
+    except OptionError:
+        raise
+    except (CellCrashed, CellExited) as fault:
+        return bench.Verdict("crashes", str(fault))
+    except UfuncMagicError as fault:
+        return bench.Verdict("does not compile", str(fault))
+    refused, codes = cell.report_data.refused, cell.report_data.functions
+    chosen = list(functions) or [code.name for code in codes] + list(refused)
+    apart = guard.can_copy() and find_language(cell.object_code).can_be_copied(cell.object_code)
+
+    def call_apart(work: Callable[[], Any]) -> Any:
+        return guard.call_in_copy(work, seconds=VERIFYING + VERIFYING_EACH * options.time) if apart else work()
+
+    def open_and_report() -> Verdict:
+        built, notes, result = build(source, language=language, options=options, name=name), list[str](), None
+        known = [*built, *refused]
+        if missing := [one for one in functions if one not in known]:
+            raise OptionError(f"The source has no function {missing[0]!r}.", remedy=f"It has {', '.join(known)}.")
+        try:
+            with Comfort("the report", notes, passing=UfuncMagicError):
+                others = [one for one in built if one not in chosen]
+                result = report(built, options=options, namespace=namespace, without=others)
+        except SystemExit as stop:  # of the reference or of a function
+            return bench.Verdict("wrong", f"A call raised SystemExit({stop.code!r}), which ends Python.")
+        return bench.judge_report(result, chosen, refused, notes)
+
+    try:
+        verdict: Verdict = call_apart(open_and_report)
+        for code in codes:
+            arrays = verdict.report.inputs.get(code.name) if verdict.report and code.name in chosen else None
+            if verdict.ok and apart and arrays and code.kind == "ufunc":
+                drawn = bench.draw_inputs_again(code, arrays, free=not (options.core or options.data))
+
+                def call(code: CellFunction = code, drawn: tuple[Any, ...] = drawn) -> tuple[Any, Any]:
+                    bound = build(source, language=language, options=options, name=name)[code.name]
+                    return bench.call_for_a_while(runtime.find_ufunc(bound) or bound, drawn, seconds=options.time)
+
+                agreement = bench.confirm(code, drawn, call_apart(call), reference=reference, seconds=options.time)
+                if agreement is not None and not agreement.ok:
+                    verdict = bench.overrule(verdict, code.name, "wrong", f"DISAGREES {agreement.detail}")
+    except (CellCrashed, CellExited) as fault:
+        return bench.Verdict("crashes", str(fault))
+    except LinkError as fault:
+        return bench.Verdict("does not compile", str(fault))
+    except SystemExit as stop:
+        return bench.Verdict("wrong", f"A call raised SystemExit({stop.code!r}), which ends Python.")
+    return verdict
 
 
 def _take_new_notices(notices: Sequence[str], announced: set[str] | None) -> list[str]:

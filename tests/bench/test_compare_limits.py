@@ -14,6 +14,7 @@ import pytest
 from support import replace_name
 from ufunc_magic.bench import compare, compare_request, judging, load_limits, machine, make_request, report
 from ufunc_magic.bench.candidates import Candidate
+from ufunc_magic.bench.elementwise import fill_gaps
 from ufunc_magic.bench.judging import (
     Prepared,
     compare_rounds,
@@ -27,13 +28,15 @@ from ufunc_magic.bench.machine import (
     QUIET_DOUBT,
     Limits,
     Pressure,
+    Slowdown,
+    Yardsticks,
     measure_limits,
     read_cache_levels,
     revise_limits,
 )
 from ufunc_magic.bench.request import Arguments, Request
 from ufunc_magic.bench.rivals import load_forms, make_rivals, parse_rivals
-from ufunc_magic.bench.rounds import Call, Pace, TimedCall, Timing
+from ufunc_magic.bench.rounds import CLOCK, Call, Pace, TimedCall, Timing
 from ufunc_magic.bench.samples import convert_inputs
 from ufunc_magic.forms import write_cython, write_numexpr
 from ufunc_magic.model import CellFunction, CellPlace, ComparisonError, ObjectCode, Options, ReportData, Target
@@ -121,6 +124,53 @@ def test_limits_of_a_clock_that_jumps_are_finite_numbers() -> None:
     found = measure_limits(clock=clock)
     assert len(found.moved) == len(machine.SETS)
     assert all(0 < rate < math.inf for _, rate in found.moved)
+
+
+def test_yardsticks_remember_the_best_of_all_tables() -> None:
+    yardsticks = Yardsticks(0, clock=CLOCK)
+
+    def after(seconds: float) -> float:
+        return yardsticks.compare([Timing((seconds, seconds, 9.0))]).python
+
+    assert [after(2.0), after(1.0)] == [1.0, 1.0]
+    assert after(2.0) == pytest.approx(2 / machine.STEADY_YARDSTICK)
+    assert not Yardsticks(0, clock=lambda: 0.0).calls
+    assert [len(Yardsticks(n, clock=CLOCK).calls) for n in (machine.LARGE - 1, machine.LARGE)] == [1, 2]
+
+
+def test_a_slow_down_widens_ranges_where_it_matters() -> None:
+    entries = [
+        TimedCall("loop", "python", Call(abs), 10),
+        TimedCall("near", "ufunc", Call(abs), 10, nbytes=8_000),
+        TimedCall("far", "ufunc", Call(abs), 10, nbytes=8),
+    ]
+    request = replace(REQUEST, limit=Limits(((8, 1000.0), (8_000, 10_000.0))))
+    timings = [Timing((4.0,) * 5), Timing((1.0,) * 5), Timing((1.0,) * 5)]
+    _, near, far = judge_rows(
+        request, Prepared(entries, (), 10), timings, doubt=1.0, slowdown=Slowdown(python=1.25, memory=1.5)
+    )
+    assert (near.speedup_range, far.speedup_range) == ((3.2, 6.0), (3.2, 4.0))
+    callables = [replace(entry, kind="other") for entry in entries]
+    _, near, _ = judge_rows(
+        request, Prepared(callables, (), 10), timings, doubt=1.0, slowdown=Slowdown(python=1.25, memory=1.5)
+    )
+    assert near.speedup_range == (4.0, 4.0)
+
+
+def test_numbers_of_a_new_list_lie_in_a_row_while_there_is_padding() -> None:
+    many = [float(n) for n in range(200_000)]
+    random = np.random.default_rng(1)
+    left = [many[n] for n in random.choice(len(many), 100_000, replace=False)]
+    del many
+
+    def find_order() -> float:
+        places = np.fromiter(map(id, np.arange(20_000.0).tolist()), np.uintp, 20_000)
+        steps = np.diff(places.astype(np.intp))
+        return float(np.mean(steps == np.median(steps)))
+
+    before, padding = find_order(), fill_gaps()
+    assert before < 0.9 < find_order()
+    assert len(left) + len(padding) > 100_000
 
 
 REQUEST = Request("f", (Candidate("f", abs),), Arguments([(1,)]))

@@ -68,6 +68,83 @@ def test_state_that_changes_while_it_is_timed_is_found() -> None:
     assert "after the timed calls" in found.rows[1].alarm
 
 
+@pytest.mark.parametrize(
+    ("source", "wrong"),
+    [
+        ("static long n; double sq(double x) { return n++ < 5000000 ? x * x : 0; }", "after"),
+        ("static _Thread_local long n; double sq(double x) { return n++ < 3000000 ? x * x : 0; }", "after"),
+        ("static long n; double sq(double x) { return ++n % 1000003 ? x * x : 0; }", ""),
+        # Inputs drawn from a uniform distribution on (-2, 2) have even last bits.
+        ("double sq(double x) { long b; __builtin_memcpy(&b, &x, 8); return b & 1 ? 0 : x * x; }", "drawn anew"),
+        (
+            "// ufunc: (n)->(n)\nvoid sq(const double *x, int n, double *out) {\n"
+            "for (int i = 0; i < n; i++) out[i] = n == 16 || n == 100 || n == 1000 || n == 1 ? x[i] * x[i] : 0; }",
+            "drawn anew",
+        ),
+        (
+            "// ufunc: (n)->(n)\nvoid sq(const double *x, int n, double *out) {\n"
+            "static int c; if (c++ < 3000) for (int i = 0; i < n; i++) out[i] = x[i] * x[i]; }",
+            "",
+        ),
+        (
+            "#include <dlfcn.h>\ndouble sq(double x) { static int done; if (!done++) {\n"
+            'int (*take)(void) = dlsym(0, "PyGILState_Ensure"); void (*give)(int) = dlsym(0, "PyGILState_Release");\n'
+            'int (*run)(const char *, void *) = dlsym(0, "PyRun_SimpleStringFlags"); int state = take();\n'
+            'run("import numpy as np\\nnp.square = lambda x: 0 * x", 0); give(state); } return 0 * x; }',
+            "",
+        ),
+    ],
+)
+def test_code_that_cheats_is_wrong(source: str, wrong: str) -> None:
+    verdict = um.verify(source, ref="np.square", time=0.2)
+    assert verdict.status == "wrong", verdict
+    assert wrong in verdict.message
+
+
+def test_a_module_that_changes_numpy_changes_no_verdict() -> None:
+    pytest.importorskip("Cython")
+    source = "import numpy as np\nnp.square = lambda x: 0 * x\ncpdef double sq(double x): return 0\n"
+    verdict = um.verify(source, language="cython", ref="np.square", time=0.2)
+    assert verdict.status == "wrong"
+    assert np.square(3) == 9
+
+
+@pytest.mark.parametrize("reference", ["lambda x: exit(0)", "lambda x: 1 / 0", "lambda x: None"])
+def test_a_reference_that_fails_makes_nothing_right(reference: str) -> None:
+    verdict = um.verify("double sq(double x) { return 2 * x; }", ref=reference, time=0.1)
+    assert verdict.status == "wrong"
+    assert "SystemExit" in verdict.message or "--ref" in verdict.message
+
+
+def test_code_that_ends_its_process_late_crashes() -> None:
+    source = "#include <sys/syscall.h>\nlong syscall(long, ...); static long n;\n"
+    source += "double sq(double x) { if (n++ > 200000) syscall(SYS_exit_group, 0); return x * x; }"
+    assert um.verify(source, ref="np.square", time=0.1).status == "crashes"
+
+
+def test_a_call_that_writes_nothing_returns_no_results_of_earlier_ones() -> None:
+    made = um.compile_c(
+        "// ufunc: (n)->(n)\nvoid skip(const double *x, int n, double *out) {\n"
+        "static int c; if (c++ < 2) for (int i = 0; i < n; i++) out[i] = x[i] * x[i]; }"
+    )
+    table = um.compare({"NumPy": "np.square", "skip": made.skip}, np.linspace(0, 1, 100_000), budget=0.2)
+    assert "after the timed calls" in table.rows[1].alarm
+
+
+def test_a_report_tells_of_state_that_timed_calls_have_changed() -> None:
+    made = um.compile_c("static long n; double late(double x) { return n++ < 1500 ? x * x : 0; }")
+    assert any("keeps state" in note for note in made.report(time=0.2, size=1000).comparisons[0].notes)
+    (table,) = made.report(time=0.2, size=1000, ref="np.square").comparisons
+    assert "after the timed calls" in table.rows[-1].alarm
+
+
+def test_a_reference_of_arrays_blames_no_rules_of_python() -> None:
+    made = um.compile_c("double sq(double x) { return x * x; }")
+    (table,) = made.report(time=0.1, ref="lambda x: x * x * 1.01").comparisons
+    assert not table.ok
+    assert not any("rules" in row.note for row in table.rows)
+
+
 def test_a_reference_that_keeps_state_accuses_nobody() -> None:
     made = um.compile_c(
         "static double s; double total(double x) { return s += x; } double same(double x) { return x; }"

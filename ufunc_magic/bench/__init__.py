@@ -12,6 +12,7 @@ The results are a `Comparison` or a `Report` of ``render``.
 ``judging``      the judging step: rows with speed-ups and verdicts
 ``machine``      bandwidth, caches and load; ``loop_reports`` the compiler's reports on loops
 ``stored_tables``  tables that an earlier process measured, kept in the cache
+``verdict``      one answer of a report, for `ufunc_magic.verify`; ``confirming`` looks a second time
 ``samples``      arguments in a function's domain, sizes
 ``candidates``   makes candidates callable; ``rivals`` of a cell's function: Python, NumPy, Numba, numexpr, Cython
 """

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..model import FAULTS, ComparisonError
 from ..render import Agreement, Comparison, Row, count, spell_duration
-from .agreement import split_outputs
+from .agreement import split_outputs, spoil_memory
 from .candidates import Candidate, count_variants, try_call
 from .expectation import check_whole, copy_arrays, explain_rounding, find_changed
 from .judging import Prepared, measure_rows
@@ -82,6 +82,8 @@ class _Sizes:
     #: Compares results with the expected ones at this size; the label of the candidate that they are from, "" for none.
     check: Callable[[Any], Agreement] = lambda result: Agreement(True, 0.0)
     truth: str = ""
+    #: The expected results at this size.
+    first: Any = None
 
     def measure_all(self) -> bool:
         """Fill the rows size by size; whether an interrupt ended it."""
@@ -193,7 +195,7 @@ class _Sizes:
                 expected, result, arguments=args, tolerance=request.tolerance, step=step, explain=explain
             )
 
-        self.check, self.truth = check, "" if apart else truth.label
+        self.check, self.truth, self.first = check, "" if apart else truth.label, expected
         nbytes = {one.label: count_bytes(args, results[one.label]) for one in present}
         self.bytes_per_element = nbytes[present[-1].label] / max(1, size)
         return [
@@ -217,6 +219,7 @@ class _Sizes:
         checked: dict[str, Row] = {}
         for entry, row in order:
             fetch = next(one.fetch_results for one in self.request.candidates if one.label == entry.label)
+            spoil_memory(self.first)
             try:
                 result = try_call(repr(entry.label), entry.call, clock=self.request.budget.clock, fetch=fetch)[1]
                 verdict = self.check(result)
@@ -250,6 +253,7 @@ class _Sizes:
         place = np.arange(size)
 
         def call(one: TimedCall) -> Any:
+            spoil_memory(self.first)
             return time_once(one.call, clock=clock)[1]
 
         try:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..model import FAULTS, ComparisonError
 from ..render import Agreement, Kind, import_required
-from ..runtime import find_loops, find_ufunc
+from ..runtime import find_loops, find_origin, find_ufunc
 from .agreement import split_outputs
 from .rounds import Call, Clock, TimedCall, time_once
 
@@ -144,7 +144,14 @@ def _make_candidate(label: str, value: Any, names: Mapping[str, Any]) -> Candida
     kind: Kind = "other"
     if find_ufunc(function) is not None:
         kind = "ufunc" if find_loops(function) else "numpy"
-    return Candidate(label, function, kind)
+    return Candidate(label, function, kind, note=_note_one_thread(function))
+
+
+def _note_one_thread(function: Any) -> str:
+    """A note on a method of a parallel ufunc for which NumPy calls the loop once for each row."""
+    owner = getattr(function, "__self__", None)
+    origin = find_origin(owner) if getattr(function, "__name__", "") == "accumulate" and callable(owner) else None
+    return "accumulate runs on one thread" if origin is not None and origin.object_code.threads else ""
 
 
 def evaluate(text: str, names: Mapping[str, Any], *, remedy: str = "") -> Any:

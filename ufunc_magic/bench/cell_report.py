@@ -37,7 +37,7 @@ from .comparing import BUDGET_OF_SIZES, compare_request, make_groups
 from .elementwise import draw_inputs
 from .judging import compare_rounds
 from .loop_reports import LoopReports
-from .machine import Pressure, load_limits, revise_limits
+from .machine import BUSY_NOTE, Pressure, load_limits, revise_limits
 from .request import Arguments, Budget, Operands, Parameters, Progress, Request, Threads
 from .rivals import CompileCython, load_forms, make_rivals, parse_rivals
 from .rounds import CLOCK, Call, Pace, measure
@@ -166,7 +166,7 @@ class _Cell:
     def compare_all(self, codes: Sequence[CellFunction]) -> tuple[list[Comparison], list[str]]:
         """A table for each of the first functions that can be timed, and notes."""
         known = [code for code in codes if code.kind == "ufunc" or code.samples]
-        reference = _find_reference(self.options.ref, self.names) if self.options.ref and known else None
+        reference = find_reference(self.options.ref, self.names) if self.options.ref and known else None
         data = _find_data(self.options.data, self.names) if self.options.data and known else None
         runs = self.language.find_host_candidate
         timed = [c for c in known if (c.timed or c.samples) and runs(self.build[c.name])[0] is not None][:MOST_TIMED]
@@ -196,7 +196,10 @@ class _Cell:
                 comparisons.append(replace(comparison, notes=(*comparison.notes, *missing)))
                 if self.options.sizes and isinstance(request.inputs, Operands) and not code.core:
                     step = "timed over sizes"
-                    comparisons.append(compare_request(self.make_request_over_sizes(request, share=1 / len(timed))))
+                    sizes = compare_request(self.make_request_over_sizes(request, share=1 / len(timed)))
+                    # The report has a note of its own on a busy machine.
+                    notes_of_it = [note for note in sizes.notes if not note.startswith(BUSY_NOTE)]
+                    comparisons.append(replace(sizes, notes=tuple(notes_of_it)))
             except FAULTS as fault:  # of any class: a C++ exception, a status, an exception of Cython's
                 notes.append(f"{code.name} was not {step}: {_describe_fault(fault)}")
         return comparisons, notes
@@ -349,7 +352,7 @@ def _check_core_sizes(text: str, codes: Sequence[CellFunction]) -> None:
         raise OptionError(fault, remedy=has)
 
 
-def _find_reference(expression: str, names: Mapping[str, Any]) -> Candidate:
+def find_reference(expression: str, names: Mapping[str, Any]) -> Candidate:
     """The function of ``--ref``."""
     value = _evaluate("--ref", expression, names, remedy="Name a function: --ref np.hypot, --ref my_f.")
     if not callable(value):

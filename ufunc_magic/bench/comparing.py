@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from ..model import FAULTS, ComparisonError
-from ..render import Comparison
+from ..render import Comparison, Row
 from ..runtime import find_origin, find_ufunc
 from .callables import compare_on_arguments
 from .candidates import Candidate, CandidateLike, make_candidates
 from .elementwise import prepare_ufunc
-from .judging import add_speedups, measure_rows
+from .judging import Prepared, add_speedups, measure_rows
 from .machine import Pressure, load_limits
 from .python_calls import prepare_function
 from .request import Arguments, Budget, Operands, Parameters, Request
@@ -80,13 +80,39 @@ def _compare_function(request: Request, inputs: Operands | Parameters) -> Compar
         most, steady = (MANY, 0.0) if budget.thorough else (ROUNDS, STEADY)
         pace = Pace(deadline, budget.reserve, most=most, steady=steady)
         rows = measure_rows(request, prepared, pace=pace, pressure=pressure)
+        rows, note = _check_state(request, prepared, rows)
         if request.on_device is not None:
             more = tuple(request.on_device(prepared.arguments))
             rows += more if rows[0].speedup is None else add_speedups(more, rows[0])
     arguments = tuple(map(_keep_head, prepared.arguments))
     return Comparison(
-        request.name, rows, prepared.signature, prepared.notes, inputs=ranges, core=prepared.core, arguments=arguments
+        request.name,
+        rows,
+        prepared.signature,
+        (*prepared.notes, *filter(None, [note])),
+        inputs=ranges,
+        core=prepared.core,
+        arguments=arguments,
     )
+
+
+def _check_state(request: Request, prepared: Prepared, rows: tuple[Row, ...]) -> tuple[tuple[Row, ...], str]:
+    """The rows, and a note if the timed calls have changed what the function returns.
+
+    With a reference its row disagrees then; without one the first results may be as right as the later ones.
+    """
+    verdict = prepared.check_again() if prepared.check_again else None
+    if verdict is None or verdict.ok:
+        return rows, ""
+    if not request.reference:
+        return rows, "it keeps state: its results after the timed calls differ from the first ones"
+    wrong = replace(verdict, detail=f"after the timed calls, {verdict.detail}")
+    return tuple(
+        replace(row, agreement=wrong, speedup=None, speedup_range=None)
+        if row.ok and row.kind in ("ufunc", "parallel")
+        else row
+        for row in rows
+    ), ""
 
 
 def _keep_head(argument: Any) -> Any:

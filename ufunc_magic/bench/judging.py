@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..ir import MATH_FUNCTIONS
 from ..model import CellFunction, CellPlace
-from ..render import Row, agrees, spell_percent
+from ..render import Agreement, Row, agrees, spell_percent
 from ..runtime import find_current_place, find_origin, find_ufunc
-from .machine import IMPOSSIBLE, QUIET_DOUBT, Pressure
+from .machine import IMPOSSIBLE, NO_SLOWDOWN, QUIET_DOUBT, Pressure, Slowdown, Yardsticks
 from .request import Request
 from .rounds import LEAST_OF_LONG, Pace, TimedCall, Timing, has_helpers, measure
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 #: From this share of the limit on, memory is what limits a loop.
 MEMORY_BOUND = 0.6
+
+#: From this share of the limit on, a load of the memory may be what slows a loop down.
+NEAR_MEMORY = 0.4
 
 #: A row that takes so many times as long as another one of its table is not bound by memory.
 BEATEN = 1.25
@@ -68,6 +71,9 @@ class Prepared:
         Numbers in the largest array of each element.
     core : str
         Sizes of the core dimensions, ``"n=1000"``.
+    check_again : callable
+        Computes once more, and compares with the expected results, or with the first ones; None for a function that
+        keeps no state.
     """
 
     entries: Sequence[TimedCall]
@@ -78,28 +84,39 @@ class Prepared:
     least_seconds: float = 0.0
     inner: int = 1
     core: str = ""
+    check_again: Callable[[], Agreement | None] | None = None
 
 
 def measure_rows(
     request: Request, prepared: Prepared, *, pace: Pace, pressure: Pressure, baseline: str = ""
 ) -> tuple[Row, ...]:
     """Time the entries in turns, and judge them."""
-    calls = [entry.call for entry in prepared.entries]
-    timings = measure(calls, clock=request.budget.clock, pace=pace)
-    rows = judge_rows(request, prepared, timings, baseline=baseline, doubt=pressure.doubt)
+    calls, clock = [entry.call for entry in prepared.entries], request.budget.clock
+    yardsticks = Yardsticks(max((entry.nbytes for entry in prepared.entries), default=0), clock=clock)
+    timings = measure(calls, clock=clock, pace=pace, yardsticks=yardsticks.calls)
+    slowdown = yardsticks.compare(timings[len(calls) :])
+    timings = timings[: len(calls)]
+    rows = judge_rows(request, prepared, timings, baseline=baseline, doubt=pressure.doubt, slowdown=slowdown)
     alone = {e.label for e in prepared.entries if e.kind == "parallel" and not has_helpers(e.call)}
     notes = {row.label: "; ".join(filter(None, ("ran on one thread", row.note))) for row in rows if row.label in alone}
     return tuple(replace(row, note=notes.get(row.label, row.note)) for row in rows)
 
 
 def judge_rows(
-    request: Request, prepared: Prepared, timings: Sequence[Timing], *, baseline: str = "", doubt: float = QUIET_DOUBT
+    request: Request,
+    prepared: Prepared,
+    timings: Sequence[Timing],
+    *,
+    baseline: str = "",
+    doubt: float = QUIET_DOUBT,
+    slowdown: Slowdown = NO_SLOWDOWN,
 ) -> tuple[Row, ...]:
     """Rows with their speed-ups and their share of the machine's limit.
 
     The baseline is the entry of that label; without one, the first Python loop, otherwise the first entry.  No row has
     a speed-up if the baseline disagrees, or, without a label, if the compiled function does: then the expectation
-    contradicts the function itself.  ``doubt`` is that of `compare_rounds`.
+    contradicts the function itself.  ``doubt`` is that of `compare_rounds`; ``slowdown`` widens
+    the ranges of rows that it may concern.
     """
     pairs = zip(prepared.entries, timings, strict=True)
     # What another row does in less time is not what memory allows.
@@ -119,6 +136,11 @@ def judge_rows(
     for number, row in enumerate(rows):
         if row.ok and row.seconds:
             ratio, between = compare_rounds(timings[base], timings[number], doubt=doubt)
+            if between and _is_loop(rows[base]) and not _is_loop(row):
+                # The loop suffers from slow Python, the other row from slow memory.
+                near = row.bandwidth is None or row.bandwidth >= NEAR_MEMORY
+                low = min(between[0], ratio / doubt / slowdown.python)
+                between = low, max(between[1], ratio * doubt * (slowdown.memory if near else 1.0))
             scale = _scale_of(rows[base]) / _scale_of(row)
             ends = between and (between[0] * scale, between[1] * scale)
             row = (
@@ -154,6 +176,10 @@ def _make_row(request: Request, entry: TimedCall, timing: Timing, prepared: Prep
         text=entry.text,
         inner=prepared.inner,
     )
+
+
+def _is_loop(row: Row) -> bool:
+    return row.kind in ("python", "scalar")
 
 
 def _scale_of(row: Row) -> float:

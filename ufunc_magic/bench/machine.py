@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 import platform
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +15,7 @@ import numpy as np
 
 from .. import store
 from ..render import Level, Row, spell_percent
-from .rounds import CLOCK, Call, Clock, Pace, measure, read_waiting
+from .rounds import CLOCK, Call, Clock, Pace, Timing, measure, read_waiting
 
 #: Bytes of all arrays together at which the rate of an addition is measured; the last are past the second-level cache
 #: of every machine and near the share of the last level that one core of a large machine gets.
@@ -29,7 +31,15 @@ BUSY, CROWDED = 0.1, 0.5
 
 #: The factors by which a speed-up is uncertain at least, on a quiet, a busy and a crowded machine: tables of one cell
 #: differ by more than the rounds of each, because memory lies elsewhere each time (``benchmarks/honest_table.py``).
-QUIET_DOUBT, BUSY_DOUBT, CROWDED_DOUBT = 1.05, 1.1, 1.19
+QUIET_DOUBT, BUSY_DOUBT, CROWDED_DOUBT = 1.05, 1.1, 1.15
+
+#: Bytes from which on a row's arrays are not in the caches, and the bytes of the addition that is its yardstick.
+LARGE = 8 << 20
+#: A yardstick that takes up to so many times as long as it ever did says nothing.
+STEADY_YARDSTICK = 1.05
+
+#: The beginning of the note on other programs.
+BUSY_NOTE = "busy machine"
 
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
@@ -129,6 +139,52 @@ def read_cache_levels(*, bytes_per_element: float, folder: Path = _CACHES) -> tu
     return tuple(Level(f"L{level}", nbytes, int(nbytes / each)) for level, nbytes in sorted(sizes.items()))
 
 
+@dataclass(frozen=True)
+class Slowdown:
+    """How many times as long as at the machine's best a Python loop takes, and an addition of arrays in memory."""
+
+    python: float = 1.0
+    memory: float = 1.0
+
+
+NO_SLOWDOWN = Slowdown()
+
+
+def _loop(values: Sequence[float]) -> list[float]:
+    """What a Python loop over a small function is like."""
+
+    def evaluate(x: float) -> float:
+        return 0.5 * x * math.log(x)
+
+    return [evaluate(x) for x in values]
+
+
+class Yardsticks:
+    """Calls that take turns with the rows: other programs slow down Python, memory, or both.
+
+    Their load may last longer than a table, whose rounds agree then.  The best of all tables is remembered.
+    """
+
+    def __init__(self, nbytes: int, *, clock: Clock) -> None:
+        """For rows with arrays of so many bytes: a large yardstick would drive small ones out of the caches."""
+        self.calls: list[Call] = []
+        if clock is CLOCK:
+            self.calls.append(Call(_loop, ([n / 1000 for n in range(1, 1000)],)))
+            if nbytes >= LARGE:
+                self.calls.append(Call(np.add, (np.ones(LARGE // 8), 1.0)))
+
+    def compare(self, timings: Sequence[Timing]) -> Slowdown:
+        """The slow-down during these rounds; remembers the best."""
+        cache, name = store.open_default(), f"yardsticks 2 {identify_machine()}"
+        now = [statistics.median(timing.durations) for timing in timings]
+        best = list(map(float, cache.recall(name) or ()))
+        known = [*map(min, zip(best, now, strict=False)), *best[len(now) :], *now[len(best) :]]
+        if known != best:
+            cache.remember(name, known)
+        pairs = zip(now, known, strict=False)
+        return Slowdown(*(max(1.0, taken / least / STEADY_YARDSTICK) if least else 1.0 for taken, least in pairs))
+
+
 class Pressure:
     """The load of other programs since it was created."""
 
@@ -152,4 +208,4 @@ class Pressure:
         if (share := self.share) <= BUSY:
             return ""
         used = f"other programs used the processor for {spell_percent(share)} of the time"
-        return f"busy machine: {used}, which is not counted"
+        return f"{BUSY_NOTE}: {used}, which is not counted"

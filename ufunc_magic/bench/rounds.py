@@ -21,6 +21,8 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..render import Agreement, Kind
 
 Clock = Callable[[], float]
@@ -39,6 +41,10 @@ SHORT = 20
 #: A call has threads of its own if other threads are busy for this share of its time.
 HELP = 0.1
 
+#: glibc gives freed blocks back to the system if they are larger than the largest one so far, up to these bytes less
+#: its own, and each call would pay for fresh pages: twice the time of ``log`` on a million elements.
+BLOCK = (32 << 20) - (64 << 10)
+
 #: Rounds disagree if the median takes longer than the least by this share.
 UNSTEADY = 0.2
 
@@ -48,13 +54,15 @@ class Call:
     """Something to time: ``function(*arguments)``, within ``context()``.
 
     The context is entered outside the timed part.  ``spoils`` says that a call changes the arguments and
-    the context restores them, so that no sample may hold two calls.
+    the context restores them, so that no sample may hold two calls.  ``padding`` is memory that stays in use until the
+    call has been timed.
     """
 
     function: Callable[..., Any]
     arguments: Sequence[Any] = ()
     context: Callable[[], Any] = nullcontext
     spoils: bool = False
+    padding: object = None
 
 
 @dataclass(frozen=True)
@@ -190,10 +198,15 @@ def has_helpers(call: Call) -> bool:
     return others > HELP * own
 
 
-def measure(calls: Sequence[Call], *, clock: Clock, pace: Pace) -> list[Timing]:
-    """Time the calls in turns; the timings are in the order of the calls."""
+def measure(calls: Sequence[Call], *, clock: Clock, pace: Pace, yardsticks: Sequence[Call] = ()) -> list[Timing]:
+    """Time the calls in turns; the timings are in the order of the calls.
+
+    Those of the yardsticks follow; they do not decide how many rounds there are.
+    """
+    number, calls = len(calls), [*calls, *yardsticks]
     samples: list[list[float]] = [[] for _ in calls]
     least = pace.least
+    np.empty(BLOCK, np.uint8)  # freed at once: from now on the C library keeps such blocks
     with _suspend_collection():
         repeats = [_count_repeats(call, clock, pace.sample) for call in calls]
         overheads = {n: _measure_overhead(n, clock) for n in set(repeats)}
@@ -201,7 +214,7 @@ def measure(calls: Sequence[Call], *, clock: Clock, pace: Pace) -> list[Timing]:
         for done in range(1, MORE * pace.most + 1):
             for call, repeat, durations in zip(calls, repeats, samples, strict=True):
                 durations.append(max(0.0, _time_sample(call, repeat, clock) - overheads[repeat]) / repeat)
-            if any(durations[-1] > LONG for durations in samples):
+            if any(durations[-1] > LONG for durations in samples[:number]):
                 least = min(least, LEAST_OF_LONG)
             now = clock()
             mean = (now - start) / done
@@ -210,7 +223,7 @@ def measure(calls: Sequence[Call], *, clock: Clock, pace: Pace) -> list[Timing]:
                 if now + mean * (least - done) > end:
                     break
                 continue
-            spread = max(Timing(tuple(durations)).spread or 0.0 for durations in samples)
+            spread = max(Timing(tuple(durations)).spread or 0.0 for durations in samples[:number])
             enough = done >= pace.most or now + mean > pace.deadline or spread < pace.steady
             # While the thread mostly waits, so does the user.
             hurried = clock is CLOCK and read_waiting() - idle > now - start

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..model import Diagnostic
 from ..render import Comparison, Report
@@ -115,13 +115,20 @@ def judge_report(
     return Verdict(worst, message, results, report)
 
 
+def overrule(verdict: Verdict, name: str, status: str, words: str) -> Verdict:
+    """The verdict after a second look, at which a function was not right."""
+    results = tuple(replace(one, status=status, words=words) if one.name == name else one for one in verdict.functions)
+    return replace(verdict, status=status, message=f"{name}: {words}", functions=results)
+
+
 def _judge(name: str, table: Comparison | None, notes: list[str]) -> Result:
     """What a function's table says."""
     rows = table.rows if table is not None else ()
     ours = [row for row in rows if row.kind not in ("python", "scalar", "numpy", "other")]
     checked = [row for row in ours if row.agreement is not None]
     if table is None or not checked:
-        why = notes[0] if notes else "nothing could be compared; give the expected results with ref"
+        missing = [note for note in (table.notes if table is not None else ()) if "--ref" in note]
+        why = next(iter([*notes, *missing]), "nothing could be compared; give the expected results with ref")
         return Result(name, "crashes" if _tells_a_crash(why) else "wrong", why)
     worst = max(checked, key=lambda row: (not row.ok, row.agreement.max_ulp))  # type: ignore[union-attr]
     agreement, row = worst.agreement, ours[0]
@@ -140,7 +147,10 @@ def _judge(name: str, table: Comparison | None, notes: list[str]) -> Result:
 
 
 #: How `ufunc_magic.runtime.faults` says that a call ended otherwise than by a result.
-_CRASH = re.compile(r"\(SIG[A-Z]+\)|called (?:exit|abort)\(|overflowed the stack|divided .* by zero|Assertion `")
+_CRASH = re.compile(
+    r"\(SIG[A-Z]+\)|called (?:exit|abort)\(|ended its process|did not end within|overflowed the stack"
+    r"|divided .* by zero|Assertion `"
+)
 
 
 def _tells_a_crash(note: str) -> bool:

@@ -124,6 +124,10 @@ class Language:
         """Return where functions run, if that is not simply the CPU."""
         return ""
 
+    def can_be_copied(self, object_code: ObjectCode) -> bool:
+        """Return whether functions run in a copy of the process, too."""
+        return True
+
     def find_host_candidate(self, function: Any) -> tuple[Callable[..., Any] | None, str]:
         """Return what to time on the CPU, None if there is nothing, and its label."""
         return function, "ufunc"

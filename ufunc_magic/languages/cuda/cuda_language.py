@@ -87,6 +87,9 @@ class CudaLanguage(Language):
     def place(self, object_code: ObjectCode) -> str:
         return device.name() if device.runs_on_gpu(object_code) else EMULATION
 
+    def can_be_copied(self, object_code: ObjectCode) -> bool:
+        return not device.runs_on_gpu(object_code)
+
     def find_host_candidate(self, function: Any) -> tuple[Callable[..., Any] | None, str]:
         if not isinstance(function, device.CudaFunction):
             return function, EMULATION
