@@ -99,7 +99,7 @@ class CellBuild:
             tool=self.tool,
             truncates=codegen.find_conversions(unit, options=self.options).whole,
         )
-        unsigned = dict.fromkeys(f.name for f in unit.functions if f.body.truncates == "unsigned")
+        unsigned = dict.fromkeys(f.name for f in unit.functions if f.body.truncates == "unsigned" and not f.static)
         if unsigned and self.tool.kind == "gcc" and description.machine == "x86_64" and not self.options.fast_math:
             note = (
                 "floating-point numbers become unsigned integers, so nothing is vectorized: convert to int if you can"

@@ -220,3 +220,26 @@ def test_libm_is_what_ctypes_calls() -> None:
             np.testing.assert_array_equal(made[code.name](*arguments), expected, err_msg=code.name)
         compared += 1
     assert compared > 40
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ('#include "own.h"', ["half", "twice"]),
+        ('#include <math.h>\n#include "own.h"', ["half", "twice"]),
+        ('#include "own.h"\ndouble third(double x) { return x / 3; }', ["half", "third", "twice"]),
+    ],
+)
+def test_all_of_a_header_are_not_those_of_the_c_library(text: str, names: list[str], tmp_path: Path) -> None:
+    header = (
+        "static inline double twice(double x) { return 2 * fabs(x); }\nstatic double half(double x) { return x / 2; }"
+    )
+    (tmp_path / "own.h").write_text(f"#include <math.h>\n#include <stdlib.h>\n{header}\n")
+    b = um.compile_c(text, wrap=["*"], include=[str(tmp_path)])
+    assert sorted(b) == names
+    assert not any("__bswap" in note for note in b.notes)
+
+
+def test_a_pattern_that_names_functions_of_the_c_library_binds_them(tmp_path: Path) -> None:
+    (tmp_path / "own.h").write_text("#include <math.h>\nstatic double half(double x) { return x / 2; }\n")
+    assert sorted(um.compile_c('#include "own.h"', wrap=["h?l?", "cbr?"], include=[str(tmp_path)])) == ["cbrt", "half"]

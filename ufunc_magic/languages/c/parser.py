@@ -155,7 +155,8 @@ def _read_preprocessed(
     if wrap:
         # Functions that macros of the header rename: ``#define pnorm pnorm5``.
         renamed = {b: macro for macro, b in code.macros.items() if macro not in code.functions and b.isidentifier()}
-        header = _Header(lambda line: not lines[min(line, len(lines)) - 1].own, wrap, renamed)
+        also = not all(map(_is_of_c_library, typed.includes))
+        header = _Header(lambda line: not lines[min(line, len(lines)) - 1].own, wrap, renamed, also)
     else:
         types = _read_system_types(system, code.code.decode(errors="replace"), cplus=cplus)
     tree = _read_tree(typed, code.code, types, lines=[line.number for line in lines])
@@ -183,16 +184,38 @@ def _read_system_types(system: str, code: str, *, cplus: bool) -> declarations.D
     return types
 
 
+#: Headers of the C library, and folders of such headers.
+_C_LIBRARY = frozenset(
+    "alloca assert complex ctype errno features fenv float getopt inttypes iso646 limits locale malloc math memory "
+    "pthread sched setjmp signal stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string "
+    "strings tgmath threads time uchar unistd values wchar wctype".split()
+)
+_C_LIBRARY_FOLDERS = frozenset(("arch", "asm", "bits", "gnu", "linux", "sys"))
+
+
+def _is_of_c_library(header: str) -> bool:
+    """Whether a header, ``<math.h>`` or a path, is one of the C library."""
+    path = Path(header.strip('<>"'))
+    return path.parent.name in _C_LIBRARY_FOLDERS or path.stem in _C_LIBRARY
+
+
 class _Header(NamedTuple):
-    """The functions of headers that count: ``outside`` tests a line, ``other`` has other names of functions."""
+    """The functions of headers that count.
+
+    ``outside`` tests a line, ``other`` has other names of functions.  Where the cell includes the header of another
+    library, ``also`` leaves the C library's functions to patterns that say something of their names.
+    """
 
     outside: Callable[[int], bool]
     patterns: Collection[str]
     other: Mapping[str, str]
+    also: bool
 
-    def includes(self, name: str) -> bool:
+    def includes(self, name: str, file: str) -> bool:
         """Whether a pattern fits a function or its other name."""
-        return any(fnmatch.fnmatchcase(n, p) for n in (name, self.other.get(name, "")) if n for p in self.patterns)
+        of_c = bool(self.also and file) and _is_of_c_library(file)
+        patterns = [p for p in self.patterns if p.strip("*?") or not of_c]
+        return any(fnmatch.fnmatchcase(n, p) for n in (name, self.other.get(name, "")) if n for p in patterns)
 
 
 @dataclass
@@ -340,7 +363,7 @@ def _read_prototype(cell: _Cell, node: Node, declared: Declaration, place: _Plac
     top = place.outer or node
     file, line = cell.origin(top.start_point[0] + 1)
     other = header.other.get(name, "") if header else ""
-    if header and file and (name.startswith("__") or not header.includes(name)):
+    if header and file and (name.startswith("__") or not header.includes(name, file)):
         return
     # An empty list says nothing in C.
     silent = declared.marks[0].text == "()" and not cell.types.cplus
@@ -443,7 +466,7 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
         doc=doc or cell.text.read_comment_between(declarations.find_end_of_declarator(node), body.start_byte)[0],
         annotation=annotation,
         static=place.hidden
-        or ("static" in declared.storage and not (file and cell.header and cell.header.includes(name))),
+        or ("static" in declared.storage and not (file and cell.header and cell.header.includes(name, file))),
         variadic=head.variadic,
         template=template,
         scope=(*place.scope, *outer),
