@@ -126,16 +126,43 @@ def refuse(address: int) -> None:
 class _Refused(ctypes.Structure):
     """A call that NumPy refused, and its exception (``explain`` of ``templates/driver.c``)."""
 
-    _fields_ = (("call", ctypes.POINTER(_Call)), ("exception", ctypes.py_object))
+    _fields_ = (("call", ctypes.POINTER(_Call)), ("exception", ctypes.py_object), ("result", ctypes.c_void_p))
 
 
 def explain(address: int) -> None:
-    """Add a remedy to the exception of a call that NumPy refused; the driver describes both at ``address``."""
+    """Add a remedy to the exception of a call that NumPy refused; the driver describes both at ``address``.
+
+    ``bytes`` for an array of bytes are no fault: the call is made with an array, and the driver gets its result.
+    """
     refused = _Refused.from_address(address)
+    again = None
     with contextlib.suppress(Exception):  # operands may be of any class; NumPy's exception is raised all the same
         call, exception = refused.call.contents, refused.exception
-        if remedy := _find_remedy(call.ufunc, call.args[: call.count & _COUNT], str(exception)):
+        arguments = call.args[: call.count & _COUNT]
+        again = _view_bytes(call.ufunc, arguments, str(exception))
+        if again is None and (remedy := _find_remedy(call.ufunc, arguments, str(exception))):
             exception.add_note(remedy)
+    if again is not None:
+        address = ctypes.addressof(call) + _Call.names.offset
+        names: Any = ctypes.py_object.from_address(address).value if call.names else ()
+        keywords = dict(zip(names, call.args[len(again) : len(again) + len(names)], strict=True))
+        result = call.ufunc(*again, **keywords)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(result))  # the driver's own
+        refused.result = id(result)
+
+
+def _view_bytes(ufunc: np.ufunc, arguments: list[Any], text: str) -> list[Any] | None:
+    """The arguments with arrays in place of ``bytes`` where the ufunc takes arrays of bytes; None if there are none."""
+    if not (ufunc.signature and "not supported for the input types" in text):
+        return None
+    origin = find_loops(ufunc)
+    code = next((c for c in origin.owner.object_code.functions if c.name == ufunc.__name__), None) if origin else None
+    values = list(arguments)
+    for k in range(min(ufunc.nin, len(values))) if code is not None else ():
+        kinds = {loop[k] for loop in ufunc.types} & {"b", "B"}
+        if isinstance(values[k], bytes) and len(kinds) == 1 and code.cores[k]:  # type: ignore[union-attr]
+            values[k] = np.frombuffer(values[k], kinds.pop())
+    return values if any(new is not old for new, old in zip(values, arguments, strict=True)) else None
 
 
 def _find_remedy(ufunc: np.ufunc, arguments: list[Any], text: str) -> str:
@@ -145,13 +172,25 @@ def _find_remedy(ufunc: np.ufunc, arguments: list[Any], text: str) -> str:
     if "positional argument" in text or "return arrays must be" in text:
         inputs = f"{ufunc.nin} input{'s' * (ufunc.nin > 1)}"
         if len(arguments) <= ufunc.nin:
-            return f"{call} has {inputs}: pass {', '.join(parameters)}."
+            remedy = f"{call} has {inputs}: pass {', '.join(parameters)}."
+            fewer = _find_with_defaults(ufunc, len(arguments))
+            return f"{remedy} {fewer} has the defaults of the others." if fewer else remedy
         results = "the result" if ufunc.nout == 1 else "results"
         return f"{call} has {inputs}; a further argument is an array for {results}, as out= is."
     if "did not contain a loop" in text:
         return _name_structure(ufunc, call, parameters, arguments)
     if "not supported for the input types" in text:
         return next(filter(None, (_name_cast(ufunc, k, call, parameters, arguments) for k in range(ufunc.nin))), "")
+    return ""
+
+
+def _find_with_defaults(ufunc: np.ufunc, count: int) -> str:
+    """The ufunc of the cell that is this one with default arguments after ``count`` inputs."""
+    origin = find_loops(ufunc)
+    for code in origin.owner.object_code.functions if origin else ():
+        name, _, number = code.name.rpartition("_")
+        if name == ufunc.__name__ and number.isdecimal() and code.nin == count < ufunc.nin:
+            return str(code.name)
     return ""
 
 
@@ -184,6 +223,8 @@ def _name_cast(ufunc: np.ufunc, k: int, call: str, parameters: list[str], argume
             return f"{words} Pass {parameters[k]}.astype({to.name!r}), or compile the cell with --types f4,f8."
         case ("c", _):
             return f"{words} Pass {parameters[k]}.real, or write the function for complex numbers."
+        case ("U", "u" | "i") if to.itemsize == 1 and isinstance(arguments[k], str):
+            return f"{words} Pass {parameters[k]}.encode()."
         case ("O" | "U" | "S" | "M" | "m", _):
             return f"{words} Pass numbers."
     return words

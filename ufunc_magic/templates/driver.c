@@ -154,19 +154,23 @@ EXPORT Caller __ufm_caller;
 static int tell_python(const char *function, const void *about);
 #define OTHERS ((void *)&__ufm_caller) /* the arguments are not all floats */
 
-/* NumPy refused a call: have a remedy added to its exception, where there is one. */
-RARE static void explain(const UfuncCall *call)
+/* NumPy refused a call: have a remedy added to its exception, where there is one, or the call made with other
+   arguments: its result, or its exception in place of NumPy's. */
+RARE static void *explain(const UfuncCall *call)
 {
-    void *kind = NULL, *value = NULL, *trace = NULL;
-    if (!__ufm_caller.matches(__ufm_caller.type_error)) return;
+    void *kind = NULL, *value = NULL, *trace = NULL, *other = NULL, *of_other = NULL, *to_other = NULL;
+    if (!__ufm_caller.matches(__ufm_caller.type_error)) return NULL;
     __ufm_caller.fetch(&kind, &value, &trace);
     __ufm_caller.normalize(&kind, &value, &trace);
-    const struct {
+    struct {
         const UfuncCall *call;
-        void *exception;
-    } refused = {call, value};
+        void *exception, *result;
+    } refused = {call, value, NULL};
     tell_python("explain", &refused);
+    __ufm_caller.fetch(&other, &of_other, &to_other);
     __ufm_caller.restore(kind, value, trace);
+    if (refused.result || other) __ufm_caller.restore(other, of_other, to_other);
+    return refused.result;
 }
 
 static void *call_numbers(Own *own, void *ufunc, void *const *args, size_t count);
@@ -180,8 +184,7 @@ EXPORT void *__ufm_vectorcall(void *ufunc, void *const *args, size_t count, void
     void *result = names ? OTHERS : call_numbers(own, ufunc, args, count & (~(size_t)0 >> 1));
     if (result == OTHERS) result = __ufm_caller.call(ufunc, args, count, names);
     own->call = call.outer;
-    if (!result) explain(&call);
-    return result;
+    return result ? result : explain(&call);
 }
 
 /* NULL: nobody has the handlers. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ CELL = """\
 #include <array>
 #include <cmath>
 #include <span>
+#include <stdexcept>
 #include <string_view>
 #include <vector>
 using vec3 = std::array<double, 3>;
@@ -40,6 +42,7 @@ vec3 crossed(const vec3 &a, const vec3 &b)
 void scale(std::span<double> x, double k) { for (auto &v : x) v *= k; }
 double cell(const double (&x)[2][3]) { return x[1][2]; }
 long count(std::string_view s) { long n = 0; for (char c : s) n += c == 'a'; return n; }
+int head(std::string_view s, int more) { if (s.empty()) throw std::out_of_range("empty"); return s[0] + more; }
 void cross(const vec3 &a, const vec3 &b, vec3 &o)
 {
     o = {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
@@ -194,3 +197,32 @@ def test_what_is_no_array_of_numbers_is_no_container() -> None:
     assert [type(f.parameters[0]).__name__ for f in unit.functions] == [
         "ConstReferenceParameter", "ConstReferenceParameter", "Parameter", "Parameter", "Parameter"
     ]  # fmt: skip
+
+
+def test_bytes_are_an_array_of_bytes(cell: um.runtime.Build) -> None:
+    text = b"banana" * 3
+    before = sys.getrefcount(text)
+    assert (cell.count(text), cell.count(b""), cell.count(np.bytes_(b"abc")), cell.count(bytearray(b"aa"))) == (
+        9,
+        0,
+        1,
+        2,
+    )
+    out = np.zeros(2, int)
+    assert cell.head(b"a", [0, 1], out=out) is out
+    assert out.tolist() == [97, 98]
+    assert cell.head(b"a", 1, dtype=None) == 98
+    assert sys.getrefcount(text) == before
+    with pytest.raises(IndexError, match="empty"):
+        cell.head(b"", 1)
+    with pytest.raises(TypeError, match="not supported") as refused:
+        cell.head("text", 1)
+    assert "s.encode()" in "".join(refused.value.__notes__)
+    with pytest.raises(TypeError, match="not supported"):
+        cell.sum(b"text")
+
+
+def test_results_of_bytes_are_not_kept(cell: um.runtime.Build) -> None:
+    numbers = np.arange(1000)
+    again, plain = cell.head(b"a", numbers), cell.head(np.array([97], "u1"), numbers)
+    assert [sys.getrefcount(again)] == [sys.getrefcount(plain)]

@@ -67,3 +67,12 @@ def test_they_have_python_forms() -> None:
         "def f(x, y):\n    return x * y\n",
         "def f_1(x):\n    y = 2.0\n    return x * y\n",
     ]
+
+
+def test_a_call_without_the_default_names_the_ufunc_that_has_it(cell: um.runtime.Build) -> None:
+    with pytest.raises(TypeError, match="positional argument") as refused:
+        cell.f(1.0)
+    assert "f_1 has the defaults of the others" in "".join(refused.value.__notes__)
+    with pytest.raises(TypeError, match="positional argument") as refused:
+        cell.sum([1.0])
+    assert "sum_2" in "".join(refused.value.__notes__)
