@@ -750,7 +750,7 @@ def test_without_python_the_compiled_scalar_stands_in_and_nothing_is_checked() -
     clock = FakeClock()
     found = time_function(clock.working(np.cbrt, call=1e-6, element=1e-7), name="f", types="d->d", clock=clock)
     assert [(row.label, row.kind) for row in found.rows] == [
-        ("Python loop calling the compiled function", "scalar"),
+        ("Python loop over the ufunc", "scalar"),
         ("ufunc, 1 thread", "ufunc"),
     ]
     assert "results not checked" in str(found)

@@ -185,6 +185,17 @@ def test_html_of_a_comparison_is_a_table_that_explains_its_words() -> None:
     assert [word for word in MEANINGS if f"<em>{word}</em>" in words] == [*heads, "checked"]
 
 
+def test_text_has_80_columns_whatever_names_are_like() -> None:
+    rows = (
+        Row("a Python loop with a label that fills the line to its very end", "python", 10, 10, 2e-6, speedup=1.0),
+        Row("ufunc, 1 thread", "ufunc", 10, 10, 2e-12, speedup=1e6, speedup_range=(807_000, 1_250_000)),
+    )
+    text = str(Comparison("a_function_with_a_name_that_is_longer_than_any_that_people_write", rows, "d->d"))
+    assert max(map(len, text.splitlines())) <= 80
+    assert "807,000-1,250,000" in text
+    assert "a Python loop with" in text
+
+
 def test_a_row_of_html_has_a_cell_below_each_head_wherever_it_is_pasted() -> None:
     reader = _read(Report("x", comparisons=(LOGIT, WRONG))._repr_html_())
     assert {len(row) for row in reader.rows} == {5}
@@ -333,9 +344,7 @@ def test_the_badge_of_a_disagreement_is_readable() -> None:
 )
 def test_text_keeps_to_its_width(words: list[str]) -> None:
     note = " ".join(words)
-    row = Row(
-        "Python loop calling the compiled function", "scalar", 10**6, 10**3, 123.0, 0.5, 1.0, DISAGREES, 0.5, note
-    )
+    row = Row("Python loop over the ufunc", "scalar", 10**6, 10**3, 123.0, 0.5, 1.0, DISAGREES, 0.5, note)
     assert max(map(len, str(Comparison("f", (row,), "d->d", (note,))).split("\n"))) <= 80
 
 

@@ -46,7 +46,7 @@ ONE_ELEMENT, ELEMENT_SHARE = 0.002, 0.05
 #: pieces of which this share lies in order end it.
 PIECE, MOST_PIECES, STEP, IN_ORDER, ORDER = 1 << 12, 1 << 7, 1 << 4, 2, 0.98
 
-STAND_IN = "Python loop calling the compiled function"
+STAND_IN = "Python loop over the ufunc"
 
 #: Notes on the form that replaces the one that a person would write, and on the latter if its results differ.
 C_RULES = "with C's rules checked at every step"
@@ -323,9 +323,9 @@ def _compute(request: Request, operands: Operands, rival: Candidate, arrays: Arr
         part = request.count_fitting(lambda n: rival.function(*_cut(arrays, n)), VECTOR_PASS, most=len(arrays[0]))
         call = Call(rival.function, _cut(arrays, part))
         results = split_outputs(time_once(call, clock=request.budget.clock)[1])
-        if any(result is argument for result in results for argument in call.arguments):
-            return ""  # computes nothing: there is nothing to time
-        # A result that does not depend on the inputs is one number.
+        same = any(result is argument for result in results for argument in call.arguments)
+        if same or not any(map(np.ndim, results)):
+            return ""  # its input, or one number: there is nothing to time
         full = tuple(np.broadcast_to(r, (part,)) if r.ndim == 0 else r for r in map(np.asarray, results))
     except FAULTS as error:
         return rival.describe_fault(error)

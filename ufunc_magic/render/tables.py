@@ -213,7 +213,7 @@ def spell_ratio_range(low: float, high: float) -> str:
     """The range of a speed-up: ``"29-61"``; of one that is slower, ``"2.9-3.4"`` times."""
     if high < 1 and low > 0:
         low, high = 1 / high, 1 / low
-    ends = (f"{float(f'{value:.{2 if value < 100 else 3}g}'):,g}" for value in (low, high))
+    ends = (f"{float(f'{value:.{2 if value < 100 else 3}g}'):,.{12}g}" for value in (low, high))
     return "-".join(dict.fromkeys(ends))
 
 
@@ -246,14 +246,20 @@ class Cells:
     text: str = ""
 
 
+#: Letters of a label that text shows at least.
+_LEAST_LABEL = 12
+
+
 def write_text_table(heads: Sequence[str], rows: Sequence[Cells]) -> list[str]:
     """Aligned lines, at most ``WIDTH`` columns wide; a remark that does not fit after its row goes below it."""
-    label_width = max((len(row.label) for row in rows), default=0)
     widths = [max(len(head), *(len(row.figures[i]) for row in rows)) if rows else 0 for i, head in enumerate(heads)]
+    most = WIDTH - 2 - sum(width + 2 for width in widths)
+    label_width = min(max((len(row.label) for row in rows), default=0), max(most, _LEAST_LABEL))
 
     def line(label: str, figures: Sequence[str]) -> str:
         cells = [figure.rjust(width) for figure, width in zip(figures, widths, strict=True)]
-        return "  ".join([f"  {label.ljust(label_width)}", *cells])
+        shown = label if len(label) <= label_width else f"{label[: label_width - 1]}…"
+        return "  ".join([f"  {shown.ljust(label_width)}", *cells])
 
     lines = [line("", heads)]
     for row in rows:
@@ -459,7 +465,7 @@ def write_text_group(
     if not rows:
         lines = [call]
     elif line:
-        lines = [line, *wrap(f"{call}; {write_verdict(rows, inputs)}", indent="  ")]
+        lines = [*wrap(line), *wrap(f"{call}; {write_verdict(rows, inputs)}", indent="  ")]
     else:
         lines = [call, *wrap(write_verdict(rows, inputs), indent="  ")]
     lines += write_text_table(list_heads(rows), list_cells(rows)) if rows else []

@@ -1144,7 +1144,7 @@ def test_a_function_of_halves_without_a_python_form_is_timed_by_itself() -> None
     cell = "#include <cuda_fp16.h>\n__device__ __half twice(__half x) { return __hadd(x, x); }"
     made = um.compile_cuda(cell, device="cpu")
     told = build.report(made, options=make_options({"device": "cpu", "size": 200}))
-    assert [row.label for row in told.rows] == ["Python loop calling the compiled function", "CPU emulation, 1 thread"]
+    assert [row.label for row in told.rows] == ["Python loop over the ufunc", "CPU emulation, 1 thread"]
 
 
 @pytest.mark.usefixtures("shared_cache")
