@@ -665,15 +665,13 @@ def _compile_for_texts(code: ObjectCode, loops: Collection[int] | None) -> Compi
     this_cpu = shortcuts.is_first(code)
     with store.open_default().scratch() as folder:
 
-        def extend(more: Sequence[str]) -> Options:
-            return replace(options, compile_args=(*options.compile_args, *shown, *more))
-
         def write(more: Sequence[str]) -> Path | None:
-            return language.write_assembly(code, options=extend(more), folder=folder, this_cpu=this_cpu)
+            return language.write_assembly(code, (*shown, *more), options=options, folder=folder, this_cpu=this_cpu)
 
         def again(more: Sequence[str]) -> CompiledCell:
             compile_cell = language.find_first_compiler() if this_cpu else language.compile
-            return compile_cell(code.source, options=extend(more), name=code.name, folder=folder)
+            arguments = replace(options, compile_args=(*options.compile_args, *shown, *more))
+            return compile_cell(code.source, options=arguments, name=code.name, folder=folder)
 
         texts = compilers.read_loop_texts(folder, cplus=cplus, write_assembly=write) if shown else None
         return texts or compilers.read_compiler_texts(folder, cplus=cplus, compile_again=again)

@@ -80,8 +80,10 @@ class Language:
         """Return what compiles a cell for this CPU alone, if that is quicker; `compile` makes it for every CPU."""
         return self.compile
 
-    def write_assembly(self, code: ObjectCode, *, options: Options, folder: Path, this_cpu: bool) -> Path | None:
-        """Compile the loops of a known cell to assembly, or return None where `compile` has to do more than that."""
+    def write_assembly(
+        self, code: ObjectCode, more: Sequence[str], *, options: Options, folder: Path, this_cpu: bool
+    ) -> Path | None:
+        """Compile a known cell to assembly with ``more`` arguments, or return None where only `compile` can."""
         return None
 
     def prepare(self) -> None:

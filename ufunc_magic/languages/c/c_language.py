@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -31,10 +31,12 @@ class CLanguage(Language):
 
         return compile(source, options=options, name=name, folder=folder)
 
-    def write_assembly(self, code: ObjectCode, *, options: Options, folder: Path, this_cpu: bool) -> Path | None:
+    def write_assembly(
+        self, code: ObjectCode, more: Sequence[str], *, options: Options, folder: Path, this_cpu: bool
+    ) -> Path | None:
         from .c_unit import write_assembly
 
-        return write_assembly(code, options=options, folder=folder, this_cpu=this_cpu)
+        return write_assembly(code, more, options=options, folder=folder, this_cpu=this_cpu)
 
     def find_first_compiler(self) -> Callable[..., CompiledCell]:
         from .c_unit import compile

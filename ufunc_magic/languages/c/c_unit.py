@@ -107,6 +107,20 @@ class _Compiled:
     forms: Mapping[str, tuple[Signature, cells.Form]]
 
 
+@dataclass(frozen=True)
+class _Unit:
+    """What a cell was compiled from."""
+
+    tool: compilers.Toolchain
+    flags: tuple[str, ...]
+    translation: codegen.Translation
+
+
+#: The unit that was compiled last, of those for this CPU alone and of the portable ones: a table follows most cells,
+#: and needs some of its loops again.
+_last_units: dict[bool, _Unit] = {}
+
+
 def compile(
     source: str,
     *,
@@ -144,6 +158,7 @@ def compile(
         return _compile_with(
             {**words, **more}, fault, source, options=requested, name=name, folder=folder, this_cpu=this_cpu
         )
+    _last_units[this_cpu] = _Unit(planned.tool, planned.flags, compiled.translation)
     result = replace(_describe(planned, plan, compiled), files_read=planned.files_read())
     if this_cpu and (result.files_read.files or not result.files_read.known):
         return compile(source, options=requested, name=name, folder=folder, words=words)
@@ -153,14 +168,36 @@ def compile(
     return result
 
 
-def write_assembly(code: ObjectCode, *, options: Options, folder: Path, this_cpu: bool) -> Path | None:
+def write_assembly(
+    code: ObjectCode, more: Sequence[str], *, options: Options, folder: Path, this_cpu: bool
+) -> Path | None:
     """Compile the loops of a known cell to assembly in ``folder``: nothing is linked, and no Python form is written.
+
+    Parameters
+    ----------
+    code : ObjectCode
+    more : sequence of str
+        Further arguments of the compiler, such as those of `codegen.show_only`.
 
     Returns
     -------
     Path or None
         None for a cell that takes more than its text to compile.
     """
+    unit = _last_units.get(this_cpu)
+    if not unit or unit.tool != compilers.find(cplus=options.cplus) or unit.translation.marker not in code.code:
+        unit = _write_unit(code, options=options, folder=folder, this_cpu=this_cpu)
+    if unit is None:
+        return None
+    assembly, origin, flags = folder / "cell.s", compilers.UnitOrigin(code.name, code.source), (*unit.flags, *more)
+    with suppress(CompileError):
+        compilers.compile_assembly(unit.tool, unit.translation.text, origin, output=assembly, flags=flags)
+        return assembly
+    return None
+
+
+def _write_unit(code: ObjectCode, *, options: Options, folder: Path, this_cpu: bool) -> _Unit | None:
+    """The unit of a cell that comes from the cache, if it takes no more than its text."""
     try:
         _, planned, plan, reading = _plan(
             code.source, options=options, name=code.name, folder=folder, this_cpu=this_cpu, words={}
@@ -173,11 +210,7 @@ def write_assembly(code: ObjectCode, *, options: Options, folder: Path, this_cpu
     # What the compiler refused is left out of the cell, and moves the numbers of other loops.
     if any(s.function.template for s in reading.signatures) or any(written[k : k + 1] != [loops[k]] for k in loops):
         return None
-    assembly, origin = folder / "cell.s", compilers.UnitOrigin(code.name, code.source)
-    with suppress(CompileError):
-        compilers.compile_assembly(planned.tool, translation.text, origin, output=assembly, flags=planned.flags)
-        return assembly
-    return None
+    return _Unit(planned.tool, planned.flags, translation)
 
 
 def _plan(
