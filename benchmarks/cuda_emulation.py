@@ -114,29 +114,73 @@ __global__ void block_sums(const float *x, float *out, int n)
     }
     if (!t) out[blockIdx.x] = s[0];
 }
+__inline__ __device__ float warp_sum(float v)
+{
+    for (int o = warpSize / 2; o > 0; o /= 2) v += __shfl_down_sync(0xffffffff, v, o);
+    return v;
+}
+__global__ void warp_sums(const float *x, float *out, int n)
+{
+    static __shared__ float shared[32];
+    int lane = threadIdx.x % warpSize, warp = threadIdx.x / warpSize;
+    float v = 0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) v += x[i];
+    v = warp_sum(v);
+    if (lane == 0) shared[warp] = v;
+    __syncthreads();
+    v = threadIdx.x < blockDim.x / warpSize ? shared[lane] : 0;
+    if (warp == 0) v = warp_sum(v);
+    if (threadIdx.x == 0) out[blockIdx.x] = v;
+}
 """
 
 
-def launches() -> dict[str, float]:
-    """Kernels with barriers, by CPU time; with ``-D__UFM_CUDA_UCONTEXT__`` threads are switched by swapcontext."""
-    found = {}
-    for words, name in (((), "own switch"), (("-D__UFM_CUDA_UCONTEXT__",), "swapcontext")):
-        cell = um.compile_cuda(KERNELS, device="cpu", guard=False, compile_args=words)
-        a, b = np.random.default_rng(1).random((2, 256, 256)).astype("f4")
-        c, x, out = np.zeros((256, 256), "f4"), np.ones(ELEMENTS, "f4"), np.zeros(3907, "f4")
-        calls = {
-            "matmul of 256": (cell.matmul[(16, 16), (16, 16)], (a, b, c, 256)),
-            "block_sums of 1e6": (cell.block_sums[3907, 256], (x, out, ELEMENTS)),
-        }
-        for kernel, (launch, arguments) in calls.items():
-            times = []
-            for _ in range(5):
+#: How threads of a block take turns: as loops, by fibers, by fibers that swapcontext switches.
+WAYS = {
+    "loops": (),
+    "fibers": ("-D__UFM_CUDA_NO_LOOPS__",),
+    "swapcontext": ("-D__UFM_CUDA_NO_LOOPS__", "-D__UFM_CUDA_UCONTEXT__"),
+}
+
+
+def launches() -> dict[str, dict[str, float]]:
+    """Kernels with barriers, by milliseconds of CPU time: loops and fibers in turns, the least of three rounds.
+
+    The two programs of 1024^3 and of 100 reductions run once, and what swapcontext costs is seen in the first one.
+    """
+    a, b = np.random.default_rng(1).random((2, 1024, 1024)).astype("f4")
+    c, x, out = np.zeros((1024, 1024), "f4"), np.ones(ELEMENTS, "f4"), np.zeros(3907, "f4")
+    cells = {
+        way: um.compile_cuda(KERNELS, device="cpu", guard=False, compile_args=words) for way, words in WAYS.items()
+    }
+
+    def multiply(cell: Any, n: int) -> None:
+        cell.matmul[(n // 16, n // 16), (16, 16)](a, b, c, n)
+
+    def reduce(cell: Any, times: int) -> None:
+        for _ in range(times):
+            cell.warp_sums[3907, 256](x, out, ELEMENTS)
+
+    calls: dict[str, tuple[Callable[[Any], None], int]] = {
+        "matmul of 256": (lambda cell: multiply(cell, 256), 3),
+        "block_sums of 1e6": (lambda cell: cell.block_sums[3907, 256](x, out, ELEMENTS), 3),
+        "warp_sums of 1e6": (lambda cell: reduce(cell, 1), 3),
+        "matmul of 1024": (lambda cell: multiply(cell, 1024), 1),
+        "100 warp_sums of 1e6": (lambda cell: reduce(cell, 100), 1),
+    }
+    found: dict[str, dict[str, float]] = {}
+    for name, (call, rounds) in calls.items():
+        times: dict[str, list[float]] = {}
+        for _ in range(rounds):
+            for way in list(WAYS)[: 3 if name == "matmul of 256" else 2]:
+                out[:] = 0
                 start = time.process_time()
-                launch(*arguments)
-                times.append(1e3 * (time.process_time() - start))
-            found[f"{kernel}, {name}, ms"] = min(times)
-        np.testing.assert_allclose(c, a @ b, rtol=1e-5)
-        assert out.sum() == ELEMENTS
+                call(cells[way])
+                times.setdefault(way, []).append(1e3 * (time.process_time() - start))
+                assert "sums" not in name or out.sum() == ELEMENTS
+        found[name] = {way: min(values) for way, values in times.items()}
+        found[name]["gain"] = found[name]["fibers"] / found[name]["loops"]
+    np.testing.assert_allclose(c, a @ b, rtol=1e-5)
     return found
 
 
@@ -155,8 +199,10 @@ def main() -> None:
     }
     for name, row in result["throughput"].items():
         print(f"{name:20} {row['c_ufunc_ms']:8.3f} ms  {row['emulation_ms']:8.3f} ms  {row['ratio']:6.3f}")
-    for name, value in (*result["compiling"].items(), *result["launches"].items()):
+    for name, value in result["compiling"].items():
         print(f"{name:20} {value:8.3f}")
+    for name, row in result["launches"].items():
+        print(f"{name:20}", *(f"{way} {value:.2f}" for way, value in row.items()))
     RESULTS.write_text(json.dumps(result, indent=1) + "\n")
 
 

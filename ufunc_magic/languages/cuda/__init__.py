@@ -7,6 +7,7 @@ In comes the cell and its options; out goes a `CompiledCell` with code for the C
 ``cuda_unit``          the road: which compiler, the unit, NVRTC's check, what the object code says.
 ``cuda_reading``       functions and what becomes of each.
 ``cuda_edits``         the cell's text without the host's part or refused functions.
+``thread_loops``       kernels as loops over the threads of a block.
 ``cuda_program``       compiles a cell with a ``main()`` whole, and runs it in another process.
 ``cuda_names``         CUDA's own types and macros.
 ``kernel_prototypes``  kernels and plain functions: pointers to them, and their types as a compiler knows them.

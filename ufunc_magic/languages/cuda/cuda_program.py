@@ -19,6 +19,7 @@ from .cuda_diagnostics import find_refusals, improve_error, keep_one_each
 from .cuda_edits import declare_shared_memory
 from .cuda_passes import inline_headers, is_runtime
 from .cuda_unit import TEMPLATES, include_sources, list_header_flags, list_provided_folders, write_shim
+from .thread_loops import try_with_loops
 
 _NOT_EMULATED = "The emulation of CUDA's runtime lacks it: run the program on a GPU, or leave the call out."
 #: Functions of the runtime that take a kernel without its type, which the emulated launch needs.
@@ -46,25 +47,28 @@ def compile_program(source: str, *, options: Options, name: str, folder: Path) -
         options, cplus=True, compile_args=tuple(word for word in options.compile_args if nvrtc.is_host(word))
     )
     whole, headers = inline_headers(source, name=name, folders=options.include)
-    hosted, dynamic = declare_shared_memory(rewrite_launches(whole))
-    before = write_shim(source, None, dynamic) + f"#include {codegen.quote_c(str(TEMPLATES / 'cuda_host.h'))}\n"
-    after = "".join(f"__UFM_DYNAMIC_SHARED({word})\n" for word in dynamic)
-    text = f"{before}#line 1 {codegen.quote_c(name)}\n{hosted}\n{after}"
     flags = (*list_compiler_flags(tool, options), *list_header_flags(source))
     # main() must be exported, and the program's names must win over those of the process that loads it.
     flags += ("-fvisibility=default", "-Wno-unused-result")
     link = list_linker_flags(tool, options)
     output = folder / "program.so"
-    try:
+
+    def compile_text(whole: str) -> None:
+        hosted, dynamic = declare_shared_memory(rewrite_launches(whole))
+        before = write_shim(source, None, dynamic) + f"#include {codegen.quote_c(str(TEMPLATES / 'cuda_host.h'))}\n"
+        after = "".join(f"__UFM_DYNAMIC_SHARED({word})\n" for word in dynamic)
         compilers.compile_shared(
             tool,
-            text,
+            f"{before}#line 1 {codegen.quote_c(name)}\n{hosted}\n{after}",
             compilers.UnitOrigin(name, source),
             output=output,
             flags=flags,
             link=(*link, *(["-Wl,-Bsymbolic"] * (sys.platform == "linux"))),
             extra_sources=options.src,
         )
+
+    try:
+        try_with_loops(whole, compile_text)
     except CompileError as fault:
         better = improve_error(fault)
         unknown = {d for d in better.diagnostics if is_runtime(compilers.find_unknown_name(d.message))}

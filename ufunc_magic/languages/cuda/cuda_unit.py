@@ -56,6 +56,7 @@ from .cuda_reading import (
     write_device_call,
     write_plain_call,
 )
+from .thread_loops import try_with_loops
 
 TEMPLATES = Path(__file__).parent / "templates"
 #: Names that NVRTC does not have, so that a cell defines them; the host's C library has them as `long`.
@@ -188,8 +189,6 @@ def _compile_emulated(
     if reading.empty:
         raise replace(cell, source=on_device).find_fault_alone() or describe_nothing_to_bind(reading)
     plan, cell = cell.plan(unit, words=c.find_stand_ins(unit.identifiers | unit.calls), floats=True)
-    translation, before, marker = _translate(reading, plan, on_device, checked=sanitized)
-    cell = replace(cell, before=before)
     with ThreadPoolExecutor(2, thread_name_prefix="ufunc_magic-cuda") as pool:
         # The compiler is a process of its own, so the Python forms and NVRTC cost nothing meanwhile.
         shown = pick_representatives(reading.roles.signatures)
@@ -202,13 +201,23 @@ def _compile_emulated(
             *cells.compile_vector_math(tool, plan.math.functions, folder=folder),
             *cells.compile_exceptions(tool, folder=folder),
         ]
-        try:
-            diagnostics = cell.compile_in_parts(translation, library, [driver, *more])
-            if diagnostics is None:
-                arguments = cell.arguments(library.name, driver, *more)
-                diagnostics = compilers.compile_shared(tool, translation.text, **arguments)
-        except CompileError as fault:
-            raise replace(cell, source=on_device).blame(fault) from None
+
+        def compile_text(text: str) -> tuple[codegen.Translation, CellBuild, bytes, Sequence[Diagnostic]]:
+            translation, before, marker = _translate(reading, plan, text, checked=sanitized)
+            built = replace(cell, before=before)
+            try:
+                diagnostics = built.compile_in_parts(translation, library, [driver, *more])
+                if diagnostics is None:
+                    arguments = built.arguments(library.name, driver, *more)
+                    diagnostics = compilers.compile_shared(tool, translation.text, **arguments)
+            except CompileError as fault:
+                raise (fault if text != on_device else replace(built, source=text).blame(fault)) from None
+            return translation, built, marker, diagnostics
+
+        if sanitized:
+            translation, cell, marker, diagnostics = compile_text(on_device)
+        else:
+            translation, cell, marker, diagnostics = try_with_loops(on_device, compile_text)
         python, verdict = written.result(), checked.result()
     code = library.read_bytes()
     prototypes, rest = kernel_prototypes.read(code, reading.exports, marker)

@@ -41,6 +41,7 @@
 #endif
 #ifdef __UFM_CUDA_KERNELS__
 #include "cuda_launch.h"
+#include "cuda_loops.h"
 #endif
 #ifdef __UFM_CUDA_KERNELS__
 static void __ufm_pause() { __UFM_LOOKING(false); }

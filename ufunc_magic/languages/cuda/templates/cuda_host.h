@@ -624,6 +624,10 @@ __UFM_HOST cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, K, size_t =
 static void __ufm_died(int number)
 {
     char text[200];
+#if __UFM_OFFERS_BLOCKS
+    if (__ufm_running_block && __ufm_whole.taken)
+        __builtin_longjmp(__ufm_running_block->jump, 1);
+#endif
     const uint3 t = threadIdx, b = blockIdx;
     int length = snprintf(text, sizeof text, "Thread (%u, %u, %u) of block (%u, %u, %u) of a kernel: %s.\n", t.x, t.y, t.z,
                           b.x, b.y, b.z, number == SIGFPE ? "an integer was divided by 0" : "a wrong address");

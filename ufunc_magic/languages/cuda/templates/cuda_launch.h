@@ -29,12 +29,17 @@ typedef ucontext_t __ufm_context;
 #endif
 
 /* Lazily backed by memory; below it lies a page that ends the kernel that outgrows it. */
-enum { __UFM_STACK = 256 << 10, __UFM_GUARD = 64 << 10 };
+enum { __UFM_STACK = 256 << 10, __UFM_GUARD = 64 << 10, __UFM_STACK_OF_LOOPS = 64 << 20 };
 
 #ifdef __UFM_CUDA_CHECKED__
 #define __UFM_UNCHECKED __attribute__((__no_sanitize__("kernel-address"), noinline))
 #else
 #define __UFM_UNCHECKED
+#endif
+#if defined __UFM_FIBERS && !defined __UFM_CUDA_CHECKED__ && !defined __UFM_CUDA_NO_LOOPS__
+#define __UFM_OFFERS_BLOCKS 1
+#else
+#define __UFM_OFFERS_BLOCKS 0
 #endif
 
 static size_t __ufm_most_shared = __UFM_MOST_SHARED;
@@ -66,6 +71,7 @@ struct __ufm_block {
     unsigned long long number; /* of the block, __UFM_NONE: it is at none, or at one that waits for others */
     unsigned next, count;      /* threads that have not started yet: next ... count */
     bool failed, over, progressed;
+    bool apart; /* it had a fault as loops, and runs again by fibers, which know the thread */
     char text[400]; /* why */
     size_t stray[2]; /* of a fault: the place of the code, and the address */
     __ufm_fiber *fibers, *running;
@@ -95,6 +101,7 @@ struct __ufm_block {
     unsigned objects;
 #ifdef __UFM_FIBERS
     __ufm_context caller;
+    void *jump[5]; /* out of its loops, at a fault in a program */
 #else
     pthread_mutex_t lock;
     pthread_cond_t back;
@@ -125,6 +132,10 @@ struct __ufm_grid {
 };
 
 static thread_local __ufm_block *__ufm_running_block;
+/* Whether the first thread's call of a kernel may run its block as loops (cuda_loops.py), and whether it does. */
+static thread_local struct {
+    bool offered, taken;
+} __ufm_whole;
 /* Whether the cell's own code is running, so that its accesses are looked at (cuda_checked.h). */
 #ifdef __UFM_CUDA_CHECKED__
 static thread_local bool __ufm_looking;
@@ -199,6 +210,7 @@ static void __ufm_run_thread(__ufm_block *block, unsigned thread)
     void (*const call)(const void *, void **) = block->grid->call;
     const void *kernel = block->grid->kernel;
     void **arguments = block->grid->arguments;
+    __ufm_whole = {__UFM_OFFERS_BLOCKS && !thread && !block->apart, false};
     __UFM_LOOKING(true);
     try {
         call(kernel, arguments);
@@ -208,6 +220,11 @@ static void __ufm_run_thread(__ufm_block *block, unsigned thread)
         __ufm_block_failed(block, e.what());
     } catch (...) {
         __ufm_block_failed(block, "it threw something that is not a std::exception.");
+    }
+    if (__ufm_whole.taken) {
+        __ufm_whole.taken = false;
+        block->next = block->count;
+        memset(block->live, 0, sizeof block->live);
     }
     block->live[thread / 32] &= ~(1u << thread % 32);
     block->progressed = true;
@@ -258,6 +275,12 @@ static const __ufm_lanes *__ufm_wait_here(const __ufm_call &call)
     __ufm_block *block = __ufm_running_block;
     __ufm_fiber *fiber = block->running;
     uint3 *thread = &threadIdx;
+    if (__builtin_expect(__ufm_whole.taken, false)) {
+        if (call.scope != __UFM_LOOK)
+            __ufm_fault("a wait that its loops do not know.", "", 0);
+        __ufm_now.tired = 0;
+        return &block->lanes;
+    }
     __UFM_LOOKING(false);
     if (call.scope == __UFM_LOOK) {
         block->spinning++;
@@ -299,6 +322,13 @@ static void __ufm_work(__ufm_fiber *fiber)
     }
 }
 
+#ifdef __UFM_FIBERS
+/* The first one may run a whole block, whose variables are arrays. */
+static size_t __ufm_stack_size(const __ufm_fiber *fiber)
+{
+    return __UFM_OFFERS_BLOCKS && fiber == fiber->block->fibers ? __UFM_STACK_OF_LOOPS : __UFM_STACK;
+}
+#endif
 #ifdef __UFM_SWITCH
 /* What a call must keep, and nothing else: swapcontext asks the system for the signal mask, twice a switch. */
 extern "C" {
@@ -343,7 +373,7 @@ static void __ufm_prepare(__ufm_fiber *fiber)
 {
     /* Tops of stacks at one place of their pages would share a few lines of the processor's caches. */
     const size_t shift = (size_t)(fiber - fiber->block->fibers) * 320 % 16384;
-    void **saved = (void **)((char *)fiber->stack + __UFM_GUARD + __UFM_STACK - shift) - __UFM_SAVED;
+    void **saved = (void **)((char *)fiber->stack + __UFM_GUARD + __ufm_stack_size(fiber) - shift) - __UFM_SAVED;
     saved[__UFM_ARGUMENT] = fiber, saved[__UFM_CALLEE] = (void *)__ufm_work, saved[__UFM_RETURN] = (void *)__ufm_first;
     fiber->context = saved;
 }
@@ -359,7 +389,7 @@ static void __ufm_prepare(__ufm_fiber *fiber)
 {
     getcontext(&fiber->context);
     fiber->context.uc_stack.ss_sp = (char *)fiber->stack + __UFM_GUARD;
-    fiber->context.uc_stack.ss_size = __UFM_STACK;
+    fiber->context.uc_stack.ss_size = __ufm_stack_size(fiber);
     fiber->context.uc_link = &fiber->block->caller;
     uintptr_t address = (uintptr_t)fiber;
     makecontext(&fiber->context, (void (*)())__ufm_start, 2, (unsigned)address, (unsigned)(address >> 16 >> 16));
@@ -382,19 +412,20 @@ static void __ufm_enter(__ufm_fiber *fiber)
 
 static bool __ufm_make_fiber(__ufm_fiber *fiber, __ufm_block *block)
 {
-    fiber->stack = mmap(0, __UFM_STACK + __UFM_GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    fiber->block = block;
+    const size_t size = __ufm_stack_size(fiber);
+    fiber->stack = mmap(0, size + __UFM_GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (fiber->stack == MAP_FAILED)
         return false;
-    if (mprotect((char *)fiber->stack + __UFM_GUARD, __UFM_STACK, PROT_READ | PROT_WRITE)) {
-        munmap(fiber->stack, __UFM_STACK + __UFM_GUARD);
+    if (mprotect((char *)fiber->stack + __UFM_GUARD, size, PROT_READ | PROT_WRITE)) {
+        munmap(fiber->stack, size + __UFM_GUARD);
         return false;
     }
-    fiber->block = block;
     __ufm_prepare(fiber);
     return true;
 }
 
-static void __ufm_end_fiber(__ufm_fiber *fiber) { munmap(fiber->stack, __UFM_STACK + __UFM_GUARD); }
+static void __ufm_end_fiber(__ufm_fiber *fiber) { munmap(fiber->stack, __ufm_stack_size(fiber) + __UFM_GUARD); }
 static void __ufm_begin(__ufm_block *) {}
 static void __ufm_end(__ufm_block *) {}
 #else
@@ -917,6 +948,10 @@ static bool __ufm_run(__ufm_block *block, void (*code)(void *))
     int end = 0;
     if (__UFM_CONTAINED)
         end = __ufm_contained(code, block, text, sizeof text, __ufm_stack_bottom, where);
+#if __UFM_OFFERS_BLOCKS
+    else if (__builtin_setjmp(block->jump))
+        end = 1, snprintf(text, sizeof text, "a wrong address, or a division by 0");
+#endif
     else
         code(block);
     if (!end)
@@ -925,6 +960,17 @@ static bool __ufm_run(__ufm_block *block, void (*code)(void *))
     if (where[0] && !block->failed)
         block->stray[0] = where[0], block->stray[1] = where[1];
     __ufm_block_failed(block, text);
+    const bool again __attribute__((__unused__)) = __ufm_whole.taken && end != 2;
+    __ufm_whole.taken = false;
+#if __UFM_OFFERS_BLOCKS
+    if (again) {
+        const uint3 b = block->index;
+        snprintf(block->text, sizeof block->text, "A thread of block (%u, %u, %u): %s", b.x, b.y, b.z, text);
+        block->apart = true, block->failed = false;
+        __ufm_prepare(&block->fibers[0]);
+        return __ufm_run(block, code);
+    }
+#endif
     block->held = __UFM_NONE;
     if (end == 2)
         __atomic_store_n(&block->grid->stop, true, __ATOMIC_RELAXED);
@@ -945,7 +991,9 @@ static void __ufm_work_on_blocks(__ufm_block *block)
         if (grid->running < grid->most && grid->next < grid->total && __ufm_time() - block->since > 300000)
             __ufm_hire(grid);
         pthread_mutex_unlock(&grid->lock);
+        block->apart = false;
         whole = __ufm_run(block, __ufm_begin_block);
+        block->failed |= block->apart;
         if (whole && block->held != __UFM_NONE)
             __ufm_keep_shared(block);
         pthread_mutex_lock(&grid->lock);
