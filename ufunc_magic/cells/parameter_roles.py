@@ -218,9 +218,12 @@ def _write_example(function: Function, typedefs: Mapping[str, str]) -> str:
         inner[index] = (*dims, *p.shape)
     known = {d for index, core in inner.items() if roles[index] != "output" for d in core}
     for index, core in inner.items():
-        # Nothing gives its size but the array itself.
-        if roles[index] == "output" and any(find_core_names(str(d)) - {*known, *integers} for d in core):
-            roles[index] = "inout"
+        try:
+            made_of = {name for dim in core for name in find_core_names(str(dim))}
+        except ValueError:  # a name that Python has another meaning for
+            return ""
+        if roles[index] == "output" and made_of - {*known, *integers}:
+            roles[index] = "inout"  # nothing gives its size but the array itself
             known |= {*core}
     sides: dict[bool, list[str]] = {True: [], False: [] if function.returns == "void" else ["()"]}
     for index, p in enumerate(parameters):

@@ -40,8 +40,8 @@ class LengthHint(NamedTuple):
     dims : tuple of str or int
         Names of integer parameters, numbers, or sums of both: ``("n",)``, ``("n", "m")``, ``("n+m-1",)``.
     own : str
-        Where no parameter is the length: what the indices are made of, after a "+" where they are counted up without
-        an end.  The same words are the same length.
+        Where no parameter is the length: what the indices are made of, after a "+" where no array has them.  The same
+        words are the same length.
     """
 
     dims: tuple[int | str, ...] = ()
@@ -73,7 +73,8 @@ class _Access(NamedTuple):
     loops: tuple[CountedFor, ...]
 
 
-_DATA, _COUNTED_UP = _End(None), _End(None, weak=True)
+#: The elements of an array decide, and nobody knows.
+_DATA, _UNKNOWN = _End(None), _End(None, weak=True)
 
 
 @dataclass
@@ -115,12 +116,15 @@ class _Scan:
 
     def _read_end(self, end: Expression, shift: int) -> _End | None:
         last, more = split_shift(end)
-        symbols = {node.symbol for node in walk(end) if isinstance(node, Name)}
+        names = {node.symbol for node in walk(end) if isinstance(node, Name)}
         text = last.name if last else _spell(end)
-        if not text or not symbols or not symbols <= self.integers:
-            return None
-        self.counted |= {last} & self.integers if last else set()
-        return _End(text, more + shift)
+        if text and names and names <= self.integers:
+            self.counted |= {last} & self.integers if last else set()
+            return _End(text, more + shift)
+        match strip_conversions(end):  # n - i - 1 is at most n - 1
+            case Binary(op="-", left=left, right=right):
+                return self._read_end(left, shift - (evaluate_integer(right) or 0))
+        return None
 
     def find(self, index: Expression, loops: Sequence[CountedFor], passed: tuple[Symbol, ...] = ()) -> set[_End]:
         """What an index stays below."""
@@ -140,7 +144,7 @@ class _Scan:
                     return set() if symbol in self.sources else {_End(symbol.name, 1, weak=True)}
                 values = self.sources.get(symbol, ())
                 if any(map(_counts_up, values)):
-                    return {_COUNTED_UP}
+                    return {_UNKNOWN}
                 if symbol in passed or len(passed) > _DEEPEST:
                     return set()
                 return set().union(*(self.find(value, loops, (*passed, symbol)) for value in values))
@@ -152,15 +156,19 @@ class _Scan:
                 if shift is not None:
                     return _move(below, shift if op == "+" else -shift)
                 more = self.find(right, loops, passed) if op == "+" else set()
-                return {_DATA} if below and more and not _is_half(right) else below | more
+                return {_look_inside(index)} if below and more and not _is_half(right) else below | more
             case Binary(left=left) if _is_half(index):
                 middle = strip_conversions(left)
                 parts = (middle.left, middle.right) if isinstance(middle, Binary) else ()
                 return set().union(*(self.find(part, loops, passed) for part in parts))
             case Binary(op="%", right=right):
                 end = self._read_end(right, 0)
-                return {end} if end else {_DATA}
-        return {_DATA}
+                return {end or _look_inside(index)}
+        return {_look_inside(index)}
+
+
+def _look_inside(e: Expression) -> _End:
+    return _DATA if any(isinstance(node, Element) for node in walk(e)) else _UNKNOWN
 
 
 def _is_half(e: Expression) -> bool:
@@ -210,7 +218,7 @@ def _find_hint(scan: _Scan, accesses: Sequence[_Access]) -> LengthHint | None:
         return LengthHint((text if shift <= 0 else f"{text}+{shift}",)) if text else None
     if ends:
         words = sorted({_spell(i) or f"at {i.at.start}" for i, below in everything if below})
-        return LengthHint(own="+" * (_COUNTED_UP in ends) + ",".join(words))
+        return LengthHint(own="+" * (_UNKNOWN in ends) + ",".join(words))
     numbers = [number for index, _ in everything if (number := evaluate_integer(strip_conversions(index))) is not None]
     return LengthHint((max(numbers) + 1,)) if numbers and len(numbers) == len(everything) else None
 
@@ -242,7 +250,7 @@ def _spell(e: Expression) -> str:
             return str(value)
         case Binary(op="+" | "-" | "*" | "/" as op, left=left, right=right):
             first, second = _spell(left), _spell(right)
-            if not first or not second:
+            if not first or not second or (op == "/" and not evaluate_integer(right)):
                 return ""
             first = f"({first})" if op in "*/" and not first.isalnum() else first
             second = f"({second})" if op != "+" and not second.isalnum() else second

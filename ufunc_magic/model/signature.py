@@ -279,7 +279,7 @@ class Parameter:
     dims : tuple of int or str
         Of a pointer, the dimensions that its indices suggest: ``("n", "m")`` for ``x[i*m + j]``.
     like : str
-        Where they suggest none: what they are made of, after a "+" where they are counted up without an end.
+        Where they suggest none: what they are made of, after a "+" where no array has them.
         Pointers with the same words seem to have the same length.
     fate : {"", "freed", "kept", "cast"}
         Why a pointer is no array of its type: the function gives it back, stores it elsewhere, or casts it.

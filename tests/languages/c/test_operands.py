@@ -337,6 +337,8 @@ SEVERAL_LENGTHS: dict[str, str] = {
     "void add(const double *v, const int *p, double *o, int n) { for (int i = 0; i < n; i++) o[p[i]] += v[i]; }": (
         "(n),(n),(m)->(m)"
     ),
+    "void bubble(long *v, unsigned count) { for (unsigned i = 0; i + 1 < count; i++)\n"
+    "    for (unsigned j = 0; j + 1 < count - i; j++) if (v[j] > v[j+1]) v[j] = v[j+1]; }": "(count)->(count)",
     "void hist(const double *x, int n, int *h, int bins) { for (int i = 0; i < bins; i++) h[i] = 0;\n"
     "    for (int i = 0; i < n; i++) h[(int)(x[i] * bins)]++; }": "(n),()->(bins)",
     "void sums(const double *x, double *s, int n) { s[0] = 0; for (int i = 0; i < n; i++) s[i + 1] = s[i] + x[i]; }": (
@@ -369,6 +371,8 @@ def test_the_layout_that_is_proposed_is_that_of_the_loops(text: str) -> None:
 
 
 NO_ARRAYS = {
+    "void thin(const double *x, int n, int k, double *o) { for (int i = 0; i < n / k; i++) o[i] = x[i * k]; }": "is an",
+    "void odd(const double *x, int in, double *o) { for (int i = 0; i < 2 * in; i++) o[i] = x[i]; }": "pointer",
     "void give_back(double *x) { free(x); }": "is freed",
     "static double *table; void keep(double *x, int n) { for (int i = 0; i < n; i++) x[i] = 0; table = x; }": "is kept",
     "struct s { double *x; }; static struct s t; void keep(double *x) { t.x = x + 1; x[1] = 2; }": "is kept",
