@@ -170,6 +170,10 @@ def _check_layout(function: Function, parameter: Parameter, sizes: set[str], typ
         raise NotUfuncError(f"pointer '{parameter.name}' to const is an array of unknown length", remedy)
     if parameter.indexed or parameter.shape:
         raise NotUfuncError(f"pointer '{parameter.name}' is used as an array", remedy)
+    if parameter.fate == "lent" and any(map(_OF_SIZES.fullmatch, (p.name for p in function.parameters))):
+        raise NotUfuncError(
+            f"pointer '{parameter.name}' goes to a function that is only declared, and may be an array", remedy
+        )
 
 
 #: Names that people give to the number of an array's elements.
@@ -186,7 +190,8 @@ def _write_example(function: Function, typedefs: Mapping[str, str]) -> str:
     integers = [p.name for p in parameters if p.name and _is_integer(p, typedefs) and _is_word(p, typedefs)]
     sizes = [name for name in integers if _OF_SIZES.fullmatch(name) or name in function.body.loop_ends]
     sizes = list(dict.fromkeys((*(p.length for p in parameters if p.length), *sizes)))
-    roles = {index: _find_role(p) for index, p in enumerate(parameters)}
+    lent = [p.pointer and p.fate == "lent" for p in parameters]
+    roles = {i: "inout" if lent[i] and not p.const else _find_role(p) for i, p in enumerate(parameters)}
     free = iter([name for name in "nmkpqrstuvwxyz" if name not in integers])
     names: dict[str, str] = {}  # of lengths that no integer gives
 
@@ -201,9 +206,10 @@ def _write_example(function: Function, typedefs: Mapping[str, str]) -> str:
         whole = all(isinstance(dim, int) or dim in integers for dim in p.dims)
         dims: Core = (p.length,) if p.length else p.dims if whole or roles[index] == "output" else ()
         dims = () if dims == (1,) and sizes else dims
-        if not p.pointer or (p.pointer == 1 and not (p.indexed or p.shape or dims[1:] or (p.const and dims != (1,)))):
+        several = p.indexed or p.shape or dims[1:] or (p.const and dims != (1,)) or lent[index]
+        if not p.pointer or (p.pointer == 1 and not several):
             dims = ()  # one number, or all is in its type
-        elif p.fate or p.pointer > 1 or (p.like.startswith("+") and roles[index] == "output"):
+        elif (p.fate and not lent[index]) or p.pointer > 1 or (p.like.startswith("+") and roles[index] == "output"):
             return ""
         elif dims:
             pass

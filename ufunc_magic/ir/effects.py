@@ -59,7 +59,8 @@ from .types import CType
 
 Access = Literal["none", "read", "write", "update"]
 #: Why a pointer leads to no array of its type: it is given back, or stored elsewhere, or becomes one to another type.
-Fate = Literal["", "freed", "kept", "cast"]
+#: "lent": a function that is only declared gets it with an integer parameter, which may be its length.
+Fate = Literal["", "freed", "kept", "cast", "lent"]
 #: Conversions of floating-point numbers to integers; "unsigned": also to unsigned ones of 32 bits or more.
 Truncation = Literal["", "signed", "unsigned"]
 
@@ -849,7 +850,14 @@ def _find_effect(
         return effect._replace(indexed=False) if count_touched(call, use.position) == 1 else effect
     if _ATOMIC.fullmatch(name):
         return PointerEffect("update", True)
-    return PointerEffect("read" if pure(name) or use.symbol.const else "write", escapes=not pure(name))
+    lent = use.symbol.type.element.arithmetic and any(map(_is_integer_parameter, call.arguments)) and not pure(name)
+    access: Access = "read" if pure(name) or use.symbol.const else "write"
+    return PointerEffect(access, escapes=not pure(name), fate="lent" if lent else "")
+
+
+def _is_integer_parameter(argument: Expression) -> bool:
+    e = strip_conversions(argument)
+    return isinstance(e, Name) and e.symbol.storage == "parameter" and e.type.integral
 
 
 def _find_reached(functions: Sequence[FunctionIR], bodies: Sequence[_Body]) -> dict[str, frozenset[str]]:

@@ -281,8 +281,9 @@ class Parameter:
     like : str
         Where they suggest none: what they are made of, after a "+" where no array has them.
         Pointers with the same words seem to have the same length.
-    fate : {"", "freed", "kept", "cast"}
-        Why a pointer is no array of its type: the function gives it back, stores it elsewhere, or casts it.
+    fate : {"", "freed", "kept", "cast", "lent"}
+        Why a pointer is no array of its type: the function gives it back, stores it elsewhere, or casts it.  "lent": it
+        hands it and an integer to a function that is only declared.
     aligned : bool
         Its typedef asks for an alignment.
     use : ValueUse
@@ -303,7 +304,7 @@ class Parameter:
     length: str = ""
     dims: tuple[int | str, ...] = ()
     like: str = ""
-    fate: Literal["", "freed", "kept", "cast"] = ""
+    fate: Literal["", "freed", "kept", "cast", "lent"] = ""
     aligned: bool = False
     use: ValueUse = _NO_USE
     default: str = ""

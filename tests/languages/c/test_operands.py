@@ -370,6 +370,21 @@ def test_the_layout_that_is_proposed_is_that_of_the_loops(text: str) -> None:
     assert (signature.nin, signature.nout) == tuple(side.count("(") for side in layout.split("->"))
 
 
+def test_a_pointer_for_a_function_that_is_only_declared_may_be_an_array() -> None:
+    text = "void lib_sort(double *, int); void ordered(double *x, int n) { lib_sort(x, n); }"
+    _, (plain,) = planned(text)
+    assert "only declared" in plain.reason
+    assert plain.remedy.endswith("// ufunc: (n)->(n).")
+    (signature,), _ = planned(text, signature="(n)->(n)")
+    assert [operand.role for operand in signature.inputs] == ["inout"]
+    for single in (
+        "double lib_modf(double, double *); double f(double x, double *whole) { return lib_modf(x, whole); }",
+        "int lib_cal(int, int, double *); int f(int year, int month, double *d) { return lib_cal(year, month, d); }",
+        "void lib_get(double *, int); void f(double *x, int n) { lib_get(x, 3); *x += n; }",
+    ):
+        assert planned(single)[0]
+
+
 NO_ARRAYS = {
     "void thin(const double *x, int n, int k, double *o) { for (int i = 0; i < n / k; i++) o[i] = x[i * k]; }": "is an",
     "void odd(const double *x, int in, double *o) { for (int i = 0; i < 2 * in; i++) o[i] = x[i]; }": "pointer",
