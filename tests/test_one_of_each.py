@@ -28,7 +28,7 @@ LIBM = frozenset(
 #: Subject -> file -> its purpose, where it has the same words for something else.
 ALLOWED: dict[str, dict[str, str]] = {
     "C types": {
-        "model/signature.py": "NumPy's view of C's types: the table",
+        "model/number_types.py": "NumPy's view of C's types: the table",
         "ir/types.py": "C's types and conversions: the table",
         "codegen/loop_types.py": "types that mean the same in every namespace",
         "interop/python_package/type_stubs.py": "types in a module's stubs",

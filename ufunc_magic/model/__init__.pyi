@@ -30,6 +30,19 @@ from .languages import (
     find_source_suffix as find_source_suffix,
     own_views as own_views,
 )
+from .number_types import (
+    MAX_OPERANDS as MAX_OPERANDS,
+    RECORD as RECORD,
+    TYPES as TYPES,
+    NumberType as NumberType,
+    OperandUse as OperandUse,
+    compute_core_size as compute_core_size,
+    find_core_names as find_core_names,
+    number_type as number_type,
+    rank_loop as rank_loop,
+    split_core_groups as split_core_groups,
+    write_core_size as write_core_size,
+)
 from .object_code import (
     FunctionCode as FunctionCode,
     LoopCode as LoopCode,
@@ -64,27 +77,16 @@ from .report_data import (
     ReportData as ReportData,
 )
 from .signature import (
-    MAX_OPERANDS as MAX_OPERANDS,
-    RECORD as RECORD,
-    TYPES as TYPES,
     BodyFacts as BodyFacts,
     ConstReferenceParameter as ConstReferenceParameter,
     ContainerParameter as ContainerParameter,
     Function as Function,
     IndexUse as IndexUse,
     Member as Member,
-    NumberType as NumberType,
     Operand as Operand,
-    OperandUse as OperandUse,
     Parameter as Parameter,
     ReferenceParameter as ReferenceParameter,
     Signature as Signature,
     Unit as Unit,
     ValueUse as ValueUse,
-    compute_core_size as compute_core_size,
-    find_core_names as find_core_names,
-    number_type as number_type,
-    rank_loop as rank_loop,
-    split_core_groups as split_core_groups,
-    write_core_size as write_core_size,
 )

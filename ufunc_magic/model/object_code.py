@@ -31,7 +31,7 @@ from typing import Any, Literal, TypeVar
 
 from .cell_place import CellPlace
 from .errors import TargetError
-from .signature import MAX_OPERANDS, RECORD, TYPES, find_core_names, split_core_groups
+from .number_types import MAX_OPERANDS, RECORD, TYPES, find_core_names, split_core_groups
 
 FORMAT_VERSION = 1
 _HEAD = struct.Struct("<4sHHII")

@@ -9,8 +9,8 @@ from typing import Any
 
 from .errors import Diagnostic, TargetError
 from .files_read import FilesRead
+from .number_types import OperandUse
 from .object_code import FunctionCode, ObjectCode, check_contract
-from .signature import OperandUse
 
 #: Notes on what was bound without a trial begin so.  They concern the run that compiled a cell.
 UNTRIED = "not tried first"
