@@ -75,7 +75,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "Cython": ("languages.cython", "forms"),
     "cupy": ("languages.cuda.device",),
     "cuda": ("languages.cuda.nvrtc",),
-    "elftools": ("guard", "interop.hosts"),
+    "elftools": ("runtime", "interop.hosts"),
     "torch": (),
     "dask": (),
     "matplotlib": (),

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from ..model import RECORD, TYPES, CellAssertionError, CellCrashed, CellExited, UfuncMagicError
-from . import cell_names
+from . import _private, cell_names
+from .line_table import read_line_table
 from .method_faults import find_caller, find_method_index
 from .numpy_ufunc import find_loops
 from .records import find_operand_dtypes
@@ -35,6 +36,7 @@ class _Fault(ctypes.Structure):
         *((name, ctypes.c_int) for name in ("kind", "code", "line", "access")),
         ("address", ctypes.c_size_t),
         *((name, ctypes.c_char_p) for name in ("text", "file", "function")),
+        ("place", ctypes.c_size_t),
     )
 
 
@@ -251,13 +253,34 @@ def _make_exception(report: _Report, fault: _Fault) -> UfuncMagicError:
     if fault.kind == _RAISED:
         return CellExited(f"{call} raised {_name_signal(fault.code)}{where}, which normally ends the process.")
     what, damaged = _describe_crash(fault, [] if inputs is None else inputs)
-    remedy = f"{_DAMAGED} {_FURTHER}" if report.types else _DAMAGED
-    return CellCrashed(f"{call} {what}{where}.", remedy=remedy if damaged else "")
+    line = _describe_line(fault.place)
+    remedy = f"{_DAMAGED} {_describe_remedies(report, bool(line))}".rstrip()
+    return CellCrashed(f"{call} {what}{where}{line}.", remedy=remedy if damaged else "")
 
 
 _DAMAGED = "Memory of this process may be damaged: save your work and restart the kernel."
-#: For ufuncs.
-_FURTHER = "--sanitize shows the line; --sandbox runs every call in another process."
+
+
+def _describe_remedies(report: _Report, has_line: bool) -> str:
+    """Return what helps to find the cause; ``""`` for what is no ufunc and has its line."""
+    code = cell_names.find_code(report.name)
+    is_cython = code is not None and code.language == "cython"
+    line = "-c=-g shows the line" if is_cython else "--sanitize shows the line" if report.types else ""
+    apart = "--sandbox runs every call in another process" if report.types else ""
+    words = "; ".join(filter(None, ("" if has_line else line, apart)))
+    return words and f"{words}."
+
+
+def _describe_line(address: int) -> str:
+    """Return ``", on line 3 of In[5]"`` for an address in code with debug information (``-c=-g``)."""
+    code = cell_names.find_code(address)
+    base = _private.find_library_base(address)
+    if code is None or "-g" not in code.options.get("compile_args", ()):
+        return ""
+    rows = read_line_table(code.code, name=code.name)
+    line = next((line for start, stop, line in rows if start <= address - base < stop), 0)
+    place = cell_names.find_current_place(code)
+    return f", on line {place.line(line)} of {place.name}" if line else ""
 
 
 def _describe_crash(fault: _Fault, inputs: list[Any]) -> tuple[str, bool]:

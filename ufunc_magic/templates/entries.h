@@ -64,6 +64,15 @@ CYTHON_UNUSED static CYTHON_INLINE void __ufm_leave(__ufm_entry *entry)
     if (entry->inside) __ufm_end(entry->inside, &entry->frame);
 }
 
+/* What was being handled: `except` keeps it in the same place, with a reference of its own. */
+CYTHON_UNUSED static void __ufm_handle_again(const __ufm_entry *entry)
+{
+    PyObject *const inner = entry->handled->exc_value;
+    if (inner == entry->exception) return;
+    entry->handled->exc_value = entry->exception;
+    Py_XDECREF(inner);
+}
+
 /* Where an entry goes on that was left: with an exception. */
 CYTHON_UNUSED __attribute__((cold, noinline)) static void __ufm_came_back(__ufm_entry *entry, const char *name)
 {
@@ -86,12 +95,9 @@ CYTHON_UNUSED __attribute__((cold, noinline)) static void __ufm_came_back(__ufm_
         state->datastack_limit = (PyObject **)((char *)chunk + chunk->size);
     }
     state->exc_info = entry->handled;
-    if (entry->handled->exc_value != entry->exception) { /* `except` keeps what was there, with a reference of its own */
-        PyObject *const inner = entry->handled->exc_value;
-        entry->handled->exc_value = entry->exception;
-        Py_XDECREF(inner);
-    }
+    __ufm_handle_again(entry);
     PyErr_Clear();
     if (!stopped) __ufm_tell(name);
     else if (!PyErr_CheckSignals()) PyErr_SetNone(PyExc_KeyboardInterrupt);
+    __ufm_handle_again(entry); /* where Python handled one meanwhile, it has left None, which a generator takes for one */
 }

@@ -365,6 +365,61 @@ def test_a_fault_of_the_statements_of_a_cell_is_its_exception(statement: str, sh
 
 
 @pytest.mark.usefixtures("shared_cache")
+def test_the_first_fault_of_a_process_may_be_one_of_a_generator() -> None:
+    # Python handles exceptions of its own while it imports what describes a fault.
+    done = run_python(
+        f"""
+        import numpy as np
+        import ufunc_magic as um
+        cell = um.compile_cython({LINES!r})
+        for _ in range(2):
+            try:
+                list(cell.generated(np.ones(4), {FAR}))
+            except um.CellCrashed as fault:
+                print(str(fault).split()[0])
+        """
+    )
+    assert done.stdout.split() == ["generated"] * 2
+
+
+#: Functions whose line with `# here` fails with `a` or `far`.
+LINES = """
+# cython: boundscheck=False, wraparound=False
+def view(double[:] a, Py_ssize_t far):
+    cdef double s = a[0]
+    s += a[far]  # here
+    return s
+
+cdef class Holder:
+    cdef double[4] c
+    def method(self, double[:] a, Py_ssize_t far):
+        x = 1
+        return self.c[far]  # here
+
+def generated(double[:] a, Py_ssize_t far):
+    yield 1
+    yield a[far]  # here
+
+cpdef double number(double a, Py_ssize_t far):
+    cdef double *p = <double *>(far & 7)
+    return p[0] + a  # here
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the lines are in DWARF, in ELF")
+def test_a_fault_names_its_line_where_the_code_has_debug_information(shared_cache_folder: Path) -> None:
+    build = compile_in(shared_cache_folder, LINES, language="cython", compile_args=["-g"])
+    lines = [number for number, line in enumerate(LINES.split("\n"), 1) if line.endswith("# here")]
+    calls = [build.view, build.Holder().method, build.generated, build.number]
+    found = []
+    for call in calls:
+        with pytest.raises(um.CellCrashed, match="on line") as fault:
+            list(call(1.0 if call is build.number else A, FAR))
+        found.append(int(str(fault.value).partition("on line ")[2].split()[0]))
+    assert found == lines
+
+
+@pytest.mark.usefixtures("shared_cache")
 @pytest.mark.skipif(sys.platform != "linux", reason="signals of Linux")
 def test_a_fault_in_other_code_that_the_cell_calls_ends_the_process() -> None:
     source = "import ctypes\ndef f(n):\n    return ctypes.string_at(n)\n"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ... import cells, codegen, compilers, guard, runtime
+from ... import cells, codegen, compilers, runtime
 from ...cells import (
     CellBuild,
     Form,
@@ -228,7 +228,7 @@ def _compile_emulated(
     if not options.guard:
         facts["unguarded"] = True
     if sanitized:
-        facts["lines"] = guard.read_line_table(code, name=name)
+        facts["lines"] = runtime.read_line_table(code, name=name)
     object_code = cell.object_code(code, functions, language="cuda", device=facts)
     report_data = ReportData(
         functions=tuple(functions),

@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from .... import guard
 from ....model import ArgumentError, CellCrashed, CellPlace, FunctionCode, ObjectCode, ToolchainError
-from ....runtime import BoundFunction, find_current_place
+from ....runtime import BoundFunction, find_current_place, read_line_table
 from . import device_arrays, driver
 from .cell_memory import CellMemory
 from .device_arrays import ArrayOperand
@@ -309,7 +308,7 @@ class Kernel(BoundFunction):
         named = [(self._names[n], at, array) for at, (n, array) in zip(places, arrays.items(), strict=True)]
         lines = self.object_code.device.get("lines", ())
         if stray[2] and not lines:
-            lines = guard.read_line_table(self.object_code.code, name=self.object_code.name)
+            lines = read_line_table(self.object_code.code, name=self.object_code.name)
         if where := _explain_place(stray, named, lines, place):
             fault = re.sub(r", at 0x[0-9a-f]+\.$", "", fault)
         raise CellCrashed(f"{self.__name__} failed on the CPU: {fault}{where}")
