@@ -84,6 +84,12 @@ def test_call_in_copy_ends_a_call_that_does_not_end() -> None:
         call_in_copy(lambda: time.sleep(1000), seconds=0.1)
 
 
+def test_call_in_copy_ends_a_call_that_computes_too_long() -> None:
+    with pytest.raises(UfuncMagicError, match="did not end"):
+        call_in_copy(lambda: [None for _ in iter(int, 1)], seconds=SECONDS, busy=0.05)
+    assert call_in_copy(lambda: time.sleep(0.2), seconds=SECONDS, busy=0.1) is None
+
+
 def test_an_interrupt_gets_the_result_so_far() -> None:
     parent = os.getpid()
 

@@ -18,7 +18,7 @@ from .candidates import Candidate, CandidateLike, make_candidates
 from .elementwise import prepare_ufunc
 from .judging import Prepared, add_speedups, measure_rows
 from .machine import Pressure, load_limits
-from .python_calls import prepare_function
+from .python_calls import prepare_function, try_apart
 from .request import Arguments, Budget, Operands, Parameters, Request
 from .rounds import ROUNDS, Pace
 from .samples import count_elements, describe_inputs, parse_sizes, resize_arguments, sample_inputs
@@ -66,6 +66,7 @@ def _compare(request: Request) -> Comparison:
 
 def _compare_function(request: Request, inputs: Operands | Parameters) -> Comparison:
     """The table of a compiled function on inputs that are chosen for it."""
+    request, missing = try_apart(request, inputs) if isinstance(inputs, Parameters) else (request, ())
     budget = request.budget
     deadline = budget.clock() + budget.seconds
     pressure = Pressure(budget.clock)
@@ -89,7 +90,7 @@ def _compare_function(request: Request, inputs: Operands | Parameters) -> Compar
         request.name,
         rows,
         prepared.signature,
-        (*prepared.notes, *filter(None, [note])),
+        (*missing, *prepared.notes, *filter(None, [note])),
         inputs=ranges,
         core=prepared.core,
         arguments=arguments,

@@ -6,21 +6,23 @@ what raises there, such as an index past the end, may crash in C.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ..model import FAULTS, ComparisonError
+from .. import guard
+from ..model import FAULTS, CellCrashed, ComparisonError
 from ..render import Agreement
 from .elementwise import C_RULES
 from .expectation import Guarded, Outcome, check_outcome, copy_arrays, find_changed, record_call
 from .judging import Prepared
-from .request import Parameters, Request
+from .request import Forms, Parameters, Request, Result
 from .rounds import Call, TimedCall, time_once
 from .samples import parse_sizes, sample_arguments
 
@@ -30,6 +32,9 @@ SMALL, MOST = 20, 100_000
 
 #: Share of the budget that one call of the slowest form may take.
 FORM_PASS = 0.06
+
+#: Seconds of the processors that a first call may take, if the budget is smaller; how many times as long it may wait.
+PATIENCE, WAITING = 0.5, 6.0
 
 #: Element types to try for an array of an unknown type.
 KINDS = ("float64", "int64", "float32", "int32", "uint8", "complex128", "int16", "uint32", "uint64", "bool")
@@ -60,6 +65,53 @@ class _Accepted:
     @property
     def ok(self) -> bool:
         return self.verdict is None or self.verdict.ok
+
+
+def try_apart(request: Request, parameters: Parameters) -> tuple[Request, tuple[str, ...]]:
+    """Call the function and its Python form in a copy of this process first, which can be ended.
+
+    Returns
+    -------
+    Request
+        Without the Python form if only that takes too long.
+    tuple of str
+        A note on it.
+
+    Raises
+    ------
+    CellCrashed
+        If a call of the function takes too long, or ends its process.
+    """
+    try:
+        _try_arguments(request, parameters)
+    except CellCrashed:
+        if not request.forms.exact:
+            raise
+    else:
+        return request, ()
+    plain = replace(request, forms=Forms())
+    _try_arguments(plain, parameters)
+    return plain, ("its Python form is left out: a call takes too long",)
+
+
+def _try_arguments(request: Request, parameters: Parameters) -> None:
+    def attempt() -> None:
+        with contextlib.suppress(*FAULTS):  # exceptions come again
+            _search_arguments(request, parameters, 0.0, grow=False)
+
+    _call_apart(request, attempt)
+
+
+def _call_apart(request: Request, work: Callable[[], Result]) -> Result:
+    """The result of ``work``, from a copy of this process where there are copies.
+
+    Raises
+    ------
+    CellCrashed
+        If it takes too long, or ends its process.
+    """
+    seconds = max(PATIENCE, request.budget.seconds)
+    return guard.call_in_copy(work, seconds=WAITING * seconds, busy=seconds) if guard.can_copy() else work()
 
 
 def prepare_function(request: Request, parameters: Parameters, deadline: float) -> Prepared:
@@ -148,14 +200,14 @@ def _check(
 # -- arguments
 
 
-def _search_arguments(request: Request, parameters: Parameters, deadline: float) -> _Accepted:
+def _search_arguments(request: Request, parameters: Parameters, deadline: float, *, grow: bool = True) -> _Accepted:
     """The first arguments on which the function and its form agree; otherwise the first that were accepted."""
     any_type = any(sample.startswith("O") for sample in parameters.samples)
     refusals: list[ComparisonError] = []
     accepted: list[_Accepted] = []
     for kind in KINDS if any_type else KINDS[:1]:
         try:
-            accepted.append(_search_size(request, parameters, deadline, kind))
+            accepted.append(_search_size(request, parameters, deadline, kind, grow=grow))
         except ComparisonError as fault:
             refusals.append(fault)
             continue
@@ -166,13 +218,13 @@ def _search_arguments(request: Request, parameters: Parameters, deadline: float)
     return accepted[0]
 
 
-def _search_size(request: Request, parameters: Parameters, deadline: float, kind: str) -> _Accepted:
+def _search_size(request: Request, parameters: Parameters, deadline: float, kind: str, *, grow: bool) -> _Accepted:
     """Small arguments first: larger ones are useless if those fail."""
     samples, size = parameters.samples, parameters.size
     dimensions = max((int(sample[1:]) for sample in samples), default=0)
     along = SMALL if not size else max(1, round(size ** (1 / max(1, dimensions))))
     accepted = _verify(request, parameters, deadline, sample_arguments(samples, along=along, kind=kind))
-    if size or not dimensions or not accepted.ok:
+    if size or not grow or not dimensions or not accepted.ok:
         return accepted
 
     def run(number: int) -> float:
@@ -180,7 +232,9 @@ def _search_size(request: Request, parameters: Parameters, deadline: float, kind
         arguments = sample_arguments(samples, along=number, kind=kind)
         return time_once(Call(function, arguments), clock=request.budget.clock)[0]
 
-    along = _count_affordable(run, dimensions, FORM_PASS * request.budget.seconds)
+    along = SMALL
+    with contextlib.suppress(CellCrashed):  # a larger size takes too long
+        along = _call_apart(request, lambda: _count_affordable(run, dimensions, FORM_PASS * request.budget.seconds))
     if along == SMALL:
         return accepted
     return _verify(request, parameters, deadline, sample_arguments(samples, along=along, kind=kind))

@@ -29,7 +29,7 @@ def can_copy() -> bool:
     return hasattr(os, "fork")
 
 
-def call_in_copy(work: Callable[[], Result], *, seconds: float) -> Result:
+def call_in_copy(work: Callable[[], Result], *, seconds: float, busy: float = 0.0) -> Result:
     """Call a function in a copy of this process, and return a copy of its result.
 
     Parameters
@@ -38,6 +38,8 @@ def call_in_copy(work: Callable[[], Result], *, seconds: float) -> Result:
         Its result must be picklable.
     seconds : float
         The copy is ended after this time.
+    busy : float
+        The copy is ended after this time of its processors; 0 for no limit.
 
     Raises
     ------
@@ -57,7 +59,7 @@ def call_in_copy(work: Callable[[], Result], *, seconds: float) -> Result:
                 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
                 process = _fork()
                 if not process:
-                    _work_in_copy(work, writing, seconds, signals)
+                    _work_in_copy(work, writing, (seconds, busy), signals)
                 signal.pthread_sigmask(signal.SIG_SETMASK, signals)
                 writing.close()
                 data = _read_to_end(reading)
@@ -80,8 +82,10 @@ def call_in_copy(work: Callable[[], Result], *, seconds: float) -> Result:
         if stopped:
             raise stopped
         ended = signal.Signals(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else None
-        if ended == signal.SIGALRM:
-            raise CellCrashed(f"The calls did not end within {seconds:.0f} s.", remedy="Use a smaller --size.")
+        if ended in (signal.SIGALRM, signal.SIGPROF):
+            limit = seconds if ended == signal.SIGALRM else busy
+            remedy = "Use a smaller --size, or a longer --time."
+            raise CellCrashed(f"The calls did not end within {limit:.2g} s.", remedy=remedy)
         cause = ended.name if ended else f"exit status {os.waitstatus_to_exitcode(status)}"
         raise CellCrashed(f"A call ended its process ({cause}).")
     succeeded, result = pickle.loads(data)
@@ -97,8 +101,10 @@ def _fork() -> int:
         return os.fork()
 
 
-def _work_in_copy(work: Callable[[], Any], writing: RawIOBase, seconds: float, signals: set[Any]) -> NoReturn:
-    """Send the result of ``work`` and end; ``signals`` are blocked while it works."""
+def _work_in_copy(
+    work: Callable[[], Any], writing: RawIOBase, limits: tuple[float, float], signals: set[Any]
+) -> NoReturn:
+    """Send the result of ``work`` and end, at the latest after ``limits``; ``signals`` are blocked while it works."""
     try:
         # An interrupt of the notebook is for the notebook, which sends it on.
         os.setpgid(0, 0)
@@ -106,8 +112,10 @@ def _work_in_copy(work: Callable[[], Any], writing: RawIOBase, seconds: float, s
         # A copy never outlives its time, nor the process that it is a copy of.
         with contextlib.suppress(AttributeError):  # no Linux
             libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        clocks = (signal.SIGALRM, signal.ITIMER_REAL), (signal.SIGPROF, signal.ITIMER_PROF)
+        for (end, clock), limit in zip(clocks, limits, strict=True):
+            signal.signal(end, signal.SIG_DFL)
+            signal.setitimer(clock, limit)
         silence = os.open(os.devnull, os.O_RDWR)
         for descriptor in range(3):
             os.dup2(silence, descriptor)
@@ -126,7 +134,7 @@ def _pack(work: Callable[[], Any]) -> bytes:
     """Whether ``work`` returned, and its result or exception, as a pickle."""
     try:
         result = True, work()
-    except FAULTS as fault:  # the notebook raises it
+    except (*FAULTS, KeyboardInterrupt) as fault:  # the notebook raises it
         result = False, fault
     try:
         data = pickle.dumps(result)
