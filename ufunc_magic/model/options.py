@@ -165,7 +165,6 @@ class Options:
         "--cdef",
         "Bind cdef functions of numbers in the notebook, as ufuncs (the default).",
         languages="cython",
-        key=False,
         other=("--no-cdef", "Bind what %%cython binds: no cdef functions, unless a comment asks for one.", False),
     )
     annotate: bool = _declare_option(

@@ -49,7 +49,7 @@ class Names:
     def describe_hidden(self, build: Build, options: Options) -> tuple[str, ...]:
         """One sentence for each name that replaces a builtin or a variable of the user, or is not bound because of
         it; and, once, how to bind no cdef function."""
-        new, withheld = self._select_new(build, options), self.list_withheld(build, options) if options.cdef else ()
+        new, withheld = self._select_new(build), self.list_withheld(build)
         internal = sorted(_list_internal(build) & new.keys())
         notes = [*map(self._describe_replaced, new), *map(self._explain_withheld, sorted(withheld))]
         if internal and options.time and not self._explained:
@@ -59,12 +59,11 @@ class Names:
             )
         return tuple(filter(None, notes))
 
-    def list_withheld(self, build: Build, options: Options) -> set[str]:
-        """The cdef functions that are not bound: a builtin or a variable of the user has their name, or none is."""
-        internal = _list_internal(build) - self._select_new(build, options).keys()
-        return {name for name in internal if not options.cdef or self._is_taken(name)}
+    def list_withheld(self, build: Build) -> set[str]:
+        """The cdef functions that are not bound: a builtin or a variable of the user has their name."""
+        return {name for name in _list_internal(build) if self._is_taken(name)}
 
-    def _select_new(self, build: Build, options: Options) -> dict[str, Any]:
+    def _select_new(self, build: Build) -> dict[str, Any]:
         """Functions without those that the user already has under the same name, such as a module that a Cython cell
         imports."""
         namespace, internal = self._shell.user_ns, _list_internal(build)
@@ -72,12 +71,12 @@ class Names:
             name: value
             for name, value in build.items()
             if (name in self._bound or name not in namespace or namespace[name] is not value)
-            and not (name in internal and (not options.cdef or self._is_taken(name)))
+            and not (name in internal and self._is_taken(name))
         }
 
-    def bind(self, build: Build, options: Options, *, cell_id: str | None = None) -> None:
+    def bind(self, build: Build, *, cell_id: str | None = None) -> None:
         """Push the functions of a cell into the namespace and remember them as this cell's."""
-        ours = self._select_new(build, options)
+        ours = self._select_new(build)
         self._shell.push(ours)
         self._bound.update(ours)
         if cell_id:

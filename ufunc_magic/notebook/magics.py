@@ -331,7 +331,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
                 return None
             report = self._report(built, options, progress, marks)
             # Last, so that a cell whose report fails binds nothing either.
-            self.names.bind(built, options, cell_id=self._cell_id)
+            self.names.bind(built, cell_id=self._cell_id)
             self._last = built
             if first_use.is_in_notebook(self.shell) and not built.cached:
                 first_use.work_ahead(language, cell, options)
@@ -376,7 +376,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         from ..pipeline import report
 
         assert self.shell is not None
-        hidden, withheld = self.names.describe_hidden(built, options), self.names.list_withheld(built, options)
+        hidden, withheld = self.names.describe_hidden(built, options), self.names.list_withheld(built)
         plain = any(function.kind == "plain" for function in built.report_data.functions)  # the report says why
         shown = options.time or options.annotate or options.show
         if not (shown or hidden or built.diagnostics or built.notes or plain):

@@ -142,7 +142,8 @@ def _infer_all(
     rest: dict[str, NoUfunc] = {}
     faults: dict[str, SignatureError] = {}
     for function in functions:
-        if function.name.startswith("_"):
+        hidden = function.kind == "cdef" and not options.cdef and not text.annotation(function.line)
+        if function.name.startswith("_") or hidden:
             continue
         typed = TypedFunction(function, text, cplus=options.cplus)
         refused = NoUfunc(function, "has a loop that the C compiler rejects") if function.name in without else None
