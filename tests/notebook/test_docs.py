@@ -122,3 +122,11 @@ def test_cells_of_the_readme_run_when_pasted_in_order(shell: InteractiveShell) -
         done = shell.run_cell(cell, store_history=True)
         done.raise_error()
     assert done.result.shape == (7,)
+
+
+def test_pages_say_in_the_same_words_what_is_contained() -> None:
+    pages = [REPOSITORY / page for page in ("README.md", "docs/cython.md", "docs/reliability.md")]
+    lines = [{line.strip() for line in page.read_text(encoding="utf-8").splitlines()} for page in pages]
+    assert (
+        len([line for line in set.intersection(*lines) if line.startswith(("Contained is", "Not contained is"))]) == 2
+    )

@@ -18,6 +18,7 @@ from functools import cache, lru_cache
 from types import ModuleType
 from typing import Any
 
+from .. import store
 from ..model import STD_EXCEPTIONS, LinkError, ObjectCode, Target, TargetError
 from . import _private, cell_names, exception_codec, openmp
 from .c_library import keep_arithmetic
@@ -337,7 +338,7 @@ def is_taken(name: str) -> bool:
     if isinstance(module, NamedModule) or module in (None, *_modules.values()):
         return False
     compiled = isinstance(getattr(module, "__loader__", None), importlib.machinery.ExtensionFileLoader)
-    return not compiled or importlib.machinery.PathFinder.find_spec(name) is not None
+    return not compiled or importlib.machinery.PathFinder.find_spec(name, store.import_path()) is not None
 
 
 def open_module(object_code: ObjectCode, path: str) -> ModuleType:

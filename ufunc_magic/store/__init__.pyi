@@ -8,6 +8,7 @@ from .cache import (
 )
 from .manifest import (
     MODULES as MODULES,
+    NAMED as NAMED,
     Inputs as Inputs,
     find_creation_time as find_creation_time,
     find_working_folder as find_working_folder,

@@ -52,12 +52,14 @@ class Snapshot:
 
 #: The folder in a cache's storage from which other processes import the modules of cells.
 MODULES = "modules"
+#: Before the name of a module with ``-n NAME``: the folder, in ``sys.path``, of that module alone.
+NAMED = "module-"
 
 
 def import_path() -> tuple[str, ...]:
     """``sys.path`` without the folders that this package has added."""
-    ours = os.path.join("storage", MODULES)
-    return tuple(path for path in sys.path if not path.endswith(ours))
+    ours = os.path.join("storage", NAMED)
+    return tuple(path for path in sys.path if ours not in path)
 
 
 @dataclass(frozen=True)

@@ -206,6 +206,26 @@ def test_cdef_functions_are_bound_unless_the_user_wants_none(loaded: Interactive
     assert "half_1" not in loaded.user_ns
 
 
+#: Functions that would have notes, if they were bound.
+NOTED = """
+cdef double unable(double *x): return x[0]
+cdef long faulty(long n):
+    cdef long *p = NULL
+    return p[n]
+cdef object thing(object x): return x
+cdef double third_2(double x): return x / 3
+def half_2(double x): return x / 2
+"""
+
+
+@pytest.mark.parametrize("options", ["-q", "--time 10ms"])
+def test_functions_that_are_not_bound_have_no_notes(options: str, loaded: InteractiveShell, shared_cache: Path) -> None:
+    report = run_cell(loaded, "cython_ufunc", NOTED, f"{options} --no-cdef")
+    text = str(report or "")
+    assert not [name for name in ("unable", "faulty", "thing", "third_2") if name in text]
+    assert "half_2" in loaded.user_ns
+
+
 @pytest.mark.parametrize(
     ("source", "words"),
     [
@@ -253,10 +273,20 @@ class Plain:
 """
 
 
-def test_classes_travel_to_processes_of_this_machine(shared_cache_folder: Path) -> None:
-    cell = compile_in(shared_cache_folder, CLASSES, language="cython")
+@pytest.mark.parametrize("name", ["", "boxes_1"])
+def test_classes_travel_to_processes_of_this_machine(name: str, shared_cache_folder: Path) -> None:
+    cell = compile_in(shared_cache_folder, CLASSES, language="cython", name=name)
     classes = pickle.dumps([cell.Box, cell.Plain.Inner])
     assert pickle.loads(classes) == [cell.Box, cell.Plain.Inner]
-    # As joblib and multiprocessing start theirs.
-    program = f"import sys; sys.path[:] = {sys.path!r}; import pickle; box, inner = pickle.loads({classes!r})"
-    assert run_python(f"{program}; print(box(2).side + inner.size)").stdout.split() == ["5.0"]
+    # A process that runs already knows the package alone; joblib and multiprocessing give a new one this `sys.path`.
+    program = f"import sys; sys.path[:] = {sys.path!r}\n" if name else ""
+    program += f"import pickle; box, inner = pickle.loads({classes!r}); print(box(2).side + inner.size)"
+    assert run_python(program, UFUNC_MAGIC_CACHE=str(shared_cache_folder)).stdout.split() == ["5.0"]
+
+
+def test_another_cell_of_that_name_takes_the_place_of_the_first_in_processes(shared_cache_folder: Path) -> None:
+    for k in range(2):
+        cell = compile_in(shared_cache_folder, f"class Step:\n    size = {k}\n", language="cython", name="steps_1")
+        data = pickle.dumps(cell.Step)
+        program = f"import sys; sys.path[:] = {sys.path!r}; import pickle; print(pickle.loads({data!r}).size)"
+        assert run_python(program, UFUNC_MAGIC_CACHE=str(shared_cache_folder)).stdout.split() == [str(k)]

@@ -1,0 +1,21 @@
+"""The package of the modules of cells without a name.
+
+Pickle writes a class as the name of its module.  Any process of this machine that has this package finds the module
+under that name, in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .. import store
+
+
+class _CacheFolder:
+    """The folder in the cache that is in use when something is imported."""
+
+    def __iter__(self) -> Iterator[str]:
+        yield str(store.open_default().storage(store.MODULES))
+
+
+__path__ = _CacheFolder()
