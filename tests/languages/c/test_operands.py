@@ -385,6 +385,15 @@ def test_a_pointer_for_a_function_that_is_only_declared_may_be_an_array() -> Non
         assert planned(single)[0]
 
 
+def test_an_array_without_size_for_a_function_that_is_only_declared_is_no_single_element() -> None:
+    declared = "double lib_sum(int, double *);"
+    _, (plain,) = planned(f"{declared} double f(int order, double x[]) {{ return lib_sum(order, x); }}")
+    assert plain.reason.startswith("pointer 'x' is used as an array")
+    assert planned(f"{declared} double f(int order, double *x) {{ return lib_sum(order, x); }}")[0]
+    (single,), _ = planned("static double first(double x[]) { return x[0]; } double f(double x[]) { return first(x); }")
+    assert [operand.core for operand in single.inputs] == [()]
+
+
 NO_ARRAYS = {
     "void thin(const double *x, int n, int k, double *o) { for (int i = 0; i < n / k; i++) o[i] = x[i * k]; }": "is an",
     "void odd(const double *x, int in, double *o) { for (int i = 0; i < 2 * in; i++) o[i] = x[i]; }": "pointer",

@@ -494,7 +494,8 @@ class DeclaredTypes:
                 else ReferenceParameter(name, base, pointer=1, line=line)
             )
         pointer_levels = 0
-        if marks and marks[0].kind == "[" and self._read_size(marks[0].text) is None:
+        unsized = bool(marks) and marks[0].kind == "[" and self._read_size(marks[0].text) is None
+        if unsized:
             marks[0] = Mark("*")
         while marks and marks[0].kind == "*":
             pointer_levels += 1
@@ -506,7 +507,7 @@ class DeclaredTypes:
         if marks:
             base = _spell(base, tuple(marks))
         aligned = ALIGNED in plain.storage
-        return Parameter(name, base, const, pointer_levels, tuple(shape), aligned=aligned, line=line)
+        return Parameter(name, base, const, pointer_levels, tuple(shape), indexed=unsized, aligned=aligned, line=line)
 
     def container(self, declared: Declaration, *, line: int = 0) -> ContainerParameter | None:
         """A parameter that is an array with its length: a container of C++'s, or a reference to an array of C's."""

@@ -28,10 +28,10 @@ from ...ir import (
     find_value_uses,
     is_pure,
 )
-from ...model import BodyFacts, ContainerParameter, Function, Unit, ValueUse
+from ...model import BodyFacts, ContainerParameter, Function, Unit
 from . import c_text, declarations, intrinsics, line_markers
 from .c_tree import make_readable, parse_initializer, parse_readable, parse_tree, take_text, take_turns, walk
-from .declarations import CText, Declaration, Mark
+from .declarations import CText, Declaration
 from .lowering import lower
 
 #: Line of the text that is parsed -> its file and line.
@@ -389,9 +389,9 @@ def _read_prototype(cell: _Cell, node: Node, declared: Declaration, place: _Plac
             p,
             name=p.name.lstrip("_") if file else p.name,
             line=line,
-            indexed=bool(p.pointer and (Mark("[") in d.marks or p.name.endswith(("arr", "array")))),
+            indexed=bool(p.pointer and (p.indexed or p.name.endswith(("arr", "array")))),
         )
-        for p, (d, _) in zip(parameters, head.parameters, strict=True)
+        for p in parameters
     )
     cell.prototypes[name] = Function(
         name=name,
@@ -547,7 +547,8 @@ def _add_effects(cell: _Cell, tree: CText) -> tuple[Function, ...]:
     for (function, node), body, effect, lengths, uses in everything:
         parameters, hints = [], find_length_hints(body)
         for parameter, symbol, use in zip(function.parameters, body.parameters, uses, strict=True):
-            parameter = replace(parameter, use=use) if use != ValueUse() else parameter
+            unsized = parameter.indexed
+            parameter = replace(parameter, use=use, indexed=False)
             if hint := hints.pointers.get(symbol):
                 parameter = replace(parameter, dims=hint.dims, like=hint.own)
             if (pointer := effect.pointers.get(symbol)) and (parameter.pointer or parameter.shape):
@@ -556,7 +557,8 @@ def _add_effects(cell: _Cell, tree: CText) -> tuple[Function, ...]:
                 parameter = replace(
                     parameter,
                     access=pointer.access,
-                    indexed=pointer.indexed,
+                    # The body does not show what a function that is only declared does with ``x[]``.
+                    indexed=pointer.indexed or (unsized and pointer.escapes),
                     length=length.name if length is not None else "",
                     fate=pointer.fate,
                 )
