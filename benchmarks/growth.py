@@ -14,6 +14,8 @@ import functools
 import json
 import os
 import re
+import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -96,23 +98,28 @@ def integer_functions(count: int) -> str:
 
 
 def against_gcc(text: str) -> dict[str, float]:
-    """CPU seconds of gcc for the cell alone, of compiling it here, and of a table with all that it starts."""
+    """CPU seconds of gcc for the cell alone, of compiling it here, and of its table; the medians of three turns."""
 
     def used() -> tuple[float, float]:
-        this = psutil.Process()
-        running = sum(sum(child.cpu_times()[:4]) for child in this.children(recursive=True))
-        own, waited = this.cpu_times()[:2], this.cpu_times()[2:4]
+        # In microseconds, but of programs that still run, which the system reports in hundredths of a second.
+        own, waited = (resource.getrusage(who)[:2] for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        running = sum(sum(child.cpu_times()[:4]) for child in psutil.Process().children(recursive=True))
         return sum(own), sum(own) + sum(waited) + running
 
     def spent(work: Callable[[], Result]) -> tuple[Result, float, float]:
         before = used()
         result = work()
-        return result, *(round(b - a, 2) for a, b in zip(before, used(), strict=True))
+        return result, *(b - a for a, b in zip(before, used(), strict=True))
 
     gcc = ["gcc", "-O2", "-x", "c", "-c", "-", "-o", os.devnull]
-    alone = min(spent(lambda: subprocess.run(gcc, input=text, text=True, check=True))[2] for _ in range(3))
-    build, own, compiling = spent(lambda: um.compile_c(text))
-    _, table_own, table = spent(lambda: str(build.report()))
+    turns = []
+    for turn in range(3):
+        cell = f"{text}// {turn}\n"
+        alone = spent(lambda cell=cell: subprocess.run(gcc, input=cell, text=True, check=True))[2]
+        build, own, compiling = spent(lambda cell=cell: um.compile_c(cell))
+        _, table_own, table = spent(lambda build=build: str(build.report()))
+        turns.append((alone, compiling, own, table, table_own))
+    alone, compiling, own, table, table_own = (round(statistics.median(one), 3) for one in zip(*turns, strict=True))
     aim = round(5 * alone + 0.02 * len(build), 2)
     return {
         "gcc": alone,
