@@ -331,7 +331,15 @@ def build_source(source: str, *, language: str, keywords: Mapping[str, Any]) -> 
     return result
 
 
-def run_main(source: str, *, language: str, options: Options, name: str, show: Callable[[str], object]) -> int:
+def run_main(
+    source: str,
+    *,
+    language: str,
+    options: Options,
+    name: str,
+    show: Callable[[str], object],
+    doing: Callable[[str], object] = str,
+) -> int:
     """Run the ``main()`` of a cell in another process, and return its exit status.
 
     Parameters
@@ -340,6 +348,8 @@ def run_main(source: str, *, language: str, options: Options, name: str, show: C
         ``run_main`` holds the arguments of the program.
     show : callable
         Gets the output while the program runs.
+    doing : callable
+        Called with the name of each step after compilation.
 
     Raises
     ------
@@ -360,12 +370,13 @@ def run_main(source: str, *, language: str, options: Options, name: str, show: C
             library, read = chosen.compile_program(source, options=options, name=name, folder=folder)
             inputs, code = store.stamp_files(read, since=since), library.read_bytes()
             entry = cache.publish_inputs(key, inputs, record=b"", code=code, replace=options.force)
+    doing("running main() of")
     status = chosen.run_program(entry.library, shlex.split(options.run_main), show=show)
     if status < 0:
         raise CellCrashed(
             f"main() of {name} was ended by {signal.Signals(-status).name}.",
-            remedy="Launch its kernels from Python with --sanitize, which finds out-of-bounds accesses."
-            if -status in (signal.SIGSEGV, signal.SIGBUS)
+            remedy="Run it with --sanitize, which finds out-of-bounds accesses."
+            if -status in (signal.SIGSEGV, signal.SIGBUS) and not options.sanitize
             else "",
         )
     return status

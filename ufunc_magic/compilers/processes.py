@@ -65,12 +65,15 @@ class _Work:
         For each folder in which parts of a cell are compiled, how many functions are ready, and of how many.
     programs : dict
         Processes of `start_python`, with the process that started each.
+    shown : str
+        How far the program of `run_and_show` is.
     """
 
     running: dict[Process, pathlib.Path | None] = field(default_factory=dict)
     ended: set[pathlib.Path | None] = field(default_factory=set)
     progress: dict[pathlib.Path, tuple[float, int]] = field(default_factory=dict)
     programs: dict[Process, int] = field(default_factory=dict)
+    shown: str = ""
 
     def end_folder(self, folder: pathlib.Path, *, and_later: bool = True) -> None:
         """End what works in ``folder``; the threads that start it see it fail."""
@@ -240,7 +243,7 @@ def run_jobs(folder: pathlib.Path, jobs: Sequence[Callable[[], Job]], done: Call
 
 
 def describe_progress() -> str:
-    """Describe how far the running compilers are: ``"40 of 100 functions"``, or ``""``."""
+    """Describe how far the running compilers or programs are: ``"40 of 100 functions"``, or ``""``."""
     if parts := list(work.progress.values()):
         ready, count = map(sum, zip(*parts, strict=True))
         return f"{ready:.0f} of {count} functions"
@@ -252,7 +255,7 @@ def describe_progress() -> str:
             cached = pathlib.Path(_make_environment(words, None)["ZIG_GLOBAL_CACHE_DIR"])
             if not any(cached.glob(f"o/*/{'libc++.a' if cplus else 'libcompiler_rt.a'}")):
                 return f"zig builds its {'C++ library' if cplus else 'runtime'}, once"
-    return ""
+    return work.shown
 
 
 @contextlib.contextmanager
@@ -286,11 +289,26 @@ def run_python(program: str) -> tuple[int, str]:
     return done.status, done.messages
 
 
-def run_and_show(program: str, words: Sequence[str], *, show: Callable[[str], object]) -> int:
+def run_and_show(
+    program: str, words: Sequence[str], *, show: Callable[[str], object], explain: Callable[[str], str] = str
+) -> int:
     """Run a program in another Python process, pass its output to ``show`` as it comes, and return its exit status.
 
     The program ends with this process, however this one ends.
+
+    Parameters
+    ----------
+    explain : callable
+        Gives the text for what the program writes between the bytes 30 and 31, by one call of the system each.  What
+        begins with ``far `` is how far it is, for `describe_progress`.
     """
+
+    def read_mark(mark: re.Match[str]) -> str:
+        if not mark[1].startswith("far "):
+            return explain(mark[1])
+        work.shown = mark[1].removeprefix("far ")
+        return ""
+
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     ending, ours = os.pipe()  # ours is closed by the system where this process is killed
     command = [sys.executable, "-c", _END_WITH_PARENT.format(ending=ending, parent=os.getpid()) + program, *words]
@@ -307,14 +325,17 @@ def run_and_show(program: str, words: Sequence[str], *, show: Callable[[str], ob
     try:
         assert process.stdout
         while data := os.read(process.stdout.fileno(), 1 << 16):
-            show(decoder.decode(data))
+            if text := _MARK.sub(read_mark, decoder.decode(data)):
+                show(text)
         return process.wait()
     finally:
+        work.shown = ""
         with _defer_interrupts():
             end_process(process)
             os.close(ours)
 
 
+_MARK = re.compile("\x1e([^\x1e\x1f]*)\x1f")
 #: The beginning of a program that must not outlive the process ``parent``.  The parent's end closes the pipe.  Linux
 #: sends a signal too, because the program may close descriptors that it does not know.
 _END_WITH_PARENT = """\

@@ -326,7 +326,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             if built and built.printed and options.time:
                 sys.stdout.write(built.printed)
             if options.run_main or built is None:
-                self._run_main(cell, language=language, options=options, name=name)
+                self._run_main(cell, language=language, options=options, name=name, progress=progress)
             if built is None:
                 return None
             report = self._report(built, options, progress, marks)
@@ -394,8 +394,9 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         marks.show(built.diagnostics)
         return result
 
-    def _run_main(self, cell: str, *, language: str, options: Options, name: str) -> None:
-        """Run the cell's main(); its functions are bound however it ends."""
+    def _run_main(self, cell: str, *, language: str, options: Options, name: str, progress: Progress) -> None:
+        """Run the cell's main(); its functions are bound however it ends, except by Stop."""
+        from .. import compilers
         from ..model import CellCrashed
         from ..pipeline import run_main
 
@@ -404,7 +405,15 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             sys.stdout.flush()
 
         try:
-            status = run_main(cell, language=language, options=options, name=name, show=show)
+            with Waiting(progress, f"compiling main() of {name}", how_far=compilers.describe_progress) as waiting:
+                status = run_main(
+                    cell,
+                    language=language,
+                    options=options,
+                    name=name,
+                    show=show,
+                    doing=lambda step: waiting.begin(f"{step} {name}"),
+                )
         except CellCrashed as fault:
             sys.stderr.write(f"{fault}\n")
         else:

@@ -1,4 +1,4 @@
-"""A first launch reports accesses outside of arrays; --sanitize reports races on shared memory."""
+"""A first launch reports accesses outside of arrays; --sanitize races on shared memory, and reads that nobody wrote."""
 
 from __future__ import annotations
 
@@ -184,3 +184,77 @@ def test_races_on_shared_memory_are_told_with_both_lines() -> None:
         with pytest.raises(um.CellCrashed, match=words):
             cell[name][2, 64, 256](x)
     cell.met[2, 64, 256](x)
+
+
+UNWRITTEN = """\
+#include <string.h>
+struct Padded { char c; double d; };
+__global__ void half(float *x)
+{
+    __shared__ float s[64];
+    if (threadIdx.x < 32) s[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = s[63 - threadIdx.x];
+}
+__global__ void dynamic(float *x)
+{
+    extern __shared__ float d[];
+    if (threadIdx.x > 0) d[threadIdx.x] = 1;
+    __syncthreads();
+    x[threadIdx.x] = d[threadIdx.x];
+}
+__global__ void counts(float *x)
+{
+    __shared__ int n;
+    atomicAdd(&n, 1);
+    __syncthreads();
+    x[threadIdx.x] = n;
+}
+__global__ void first_block(float *x)
+{
+    __shared__ float s[64];
+    if (blockIdx.x == 0) s[threadIdx.x] = 1;
+    __syncthreads();
+    x[threadIdx.x] = s[63 - threadIdx.x];
+}
+__global__ void sums(float *x)
+{
+    __shared__ float s[64];
+    s[threadIdx.x] += x[threadIdx.x];
+    x[threadIdx.x] = s[threadIdx.x];
+}
+__global__ void clears(float *x) { memset(x, 0, 1024); }
+__global__ void written(float *x)
+{
+    __shared__ Padded p[64];
+    __shared__ int h[256], copy[256];
+    const int t = threadIdx.x;
+    if (t == 0) memset(h, 0, sizeof h);
+    p[t].c = 1, p[t].d = x[t];
+    __syncthreads();
+    Padded q = p[63 - t];
+    atomicAdd(&h[t & 3], 1);
+    __syncthreads();
+    if (t == 1) memcpy(copy, h, sizeof h);
+    __syncthreads();
+    x[t] = q.d + q.c + copy[t];
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="kernels are checked with gcc")
+def test_reads_of_shared_memory_that_nobody_wrote_are_told_with_their_line() -> None:
+    cell, x = um.compile_cuda(UNWRITTEN, device="cpu", sanitize=True), np.zeros(64, "f4")
+    for name, words in (
+        ("half", r"Thread \(0, 0, 0\) of block \(0, .* nobody has written the 4 bytes of shared memory .* on line 8"),
+        ("dynamic", r"Thread \(0, 0, 0\) .* nobody has written .* on line 15"),
+        ("counts", r"Thread \(0, 0, 0\) .* nobody has written .* on line 20"),
+        ("first_block", r"of block \(1, 0, 0\): nobody has written .* on line 29"),
+        ("sums", r"nobody has written .* on line 34"),
+        ("clears", r"it writes 1024 bytes outside of its arrays on line 37, at x\[0\]"),
+    ):
+        with pytest.raises(um.CellCrashed, match=words):
+            cell[name][2, 64, 256](x)
+    x[:] = 0
+    cell.written[1, 64](x)
+    assert x.tolist() == [17] * 4 + [1] * 60

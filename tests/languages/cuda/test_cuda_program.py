@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +19,11 @@ import pytest
 
 import ufunc_magic as um
 from support import python_path
-from ufunc_magic import compilers
+from ufunc_magic import compilers, pipeline
 from ufunc_magic.languages.cuda import nvrtc
 from ufunc_magic.languages.cuda.cuda_passes import blank_host
 from ufunc_magic.languages.cuda.cuda_program import rewrite_launches
+from ufunc_magic.model import make_options
 
 PROGRAM = r"""
 #include <cstdio>
@@ -74,12 +78,15 @@ int main(int argc, char **argv)
 @pytest.mark.parametrize(
     ("text", "call"),
     [
-        ("k<<<1, 2>>>(x, 3);", '__ufm_start("k", {1, 2}, [&]() { k(x,  3); });'),
-        ("ns::k<T, 4><<<g(), b, 0, s>>>();", '__ufm_start("ns::k<T,4>", {g(), b, 0, s}, [&]() { ns::k<T, 4>(); });'),
-        ("(f)<<<1, 1>>>(x);", '__ufm_start("(f)", {1, 1}, [&]() { (f)(x); });'),
+        ("k<<<1, 2>>>(x, 3);", '__ufm_start("k", {1, 2}, [&]() __UFM_UNCHECKED { k(x,  3); });'),
+        (
+            "ns::k<T, 4><<<g(), b, 0, s>>>();",
+            '__ufm_start("ns::k<T,4>", {g(), b, 0, s}, [&]() __UFM_UNCHECKED { ns::k<T, 4>(); });',
+        ),
+        ("(f)<<<1, 1>>>(x);", '__ufm_start("(f)", {1, 1}, [&]() __UFM_UNCHECKED { (f)(x); });'),
         # the argument is computed once, not by each thread
-        ("k<<<1, 1>>>(n++);", '__ufm_start("k", {1, 1}, [&, __ufm_a0 = (n++)]() { k(__ufm_a0); });'),
-        ("k<<<1,\n 1>>>\n(x);", '__ufm_start("k", {1,  1}, [&]() { k(x); })\n\n;'),
+        ("k<<<1, 1>>>(n++);", '__ufm_start("k", {1, 1}, [&, __ufm_a0 = (n++)]() __UFM_UNCHECKED { k(__ufm_a0); });'),
+        ("k<<<1,\n 1>>>\n(x);", '__ufm_start("k", {1,  1}, [&]() __UFM_UNCHECKED { k(x); })\n\n;'),
         # what is no launch stays as it is
         ("// k<<<1, 1>>>(x);", "// k<<<1, 1>>>(x);"),
         ('puts("k<<<1, 1>>>(x)");', 'puts("k<<<1, 1>>>(x)");'),
@@ -264,7 +271,7 @@ def test_a_program_that_faults_ends_alone_and_names_the_thread(capfd: pytest.Cap
         um.compile_cuda("#include <cstdio>" + cell, device="cpu", run_main=True)
     shown = capfd.readouterr().out
     assert shown.startswith("before\n")
-    assert "Thread (1, 0, 0) of block (0, 0, 0) of a kernel: a wrong address." in shown
+    assert "Thread (1, 0, 0) of block (0, 0, 0) of a kernel: a wrong address on line 2." in shown
     assert "after" not in shown
 
 
@@ -325,3 +332,108 @@ int main()
 """
     um.compile_cuda(program, device="cpu", run_main=True)
     assert capfd.readouterr().out == "3.1\n"
+
+
+UNWRITTEN = r"""
+#include <cstdio>
+#include <cstring>
+#include <vector>
+__global__ void twice(float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] *= 2; }
+__global__ void too_far(float *x, int n) { if (threadIdx.x <= n) x[threadIdx.x] = 2; }
+__global__ void heap(int *r)
+{
+    int *a = new int[2];
+    a[threadIdx.x & 1] = 4;
+    r[0] = a[threadIdx.x & 1];
+    if (r[0] == 5) r = a;
+    delete[] a;
+}
+__global__ void race(float *x)
+{
+    __shared__ float s[32];
+    s[threadIdx.x] = x[threadIdx.x];
+    x[threadIdx.x] = s[threadIdx.x ^ 1];
+}
+struct Op { float *data; int n; void go() { twice<<<1, 64>>>(data, n); } };
+int main(int argc, char **argv)
+{
+    const int n = 50, size = n * 4;
+    std::vector<float> host(n, 1);
+    float *x, *both;
+    int *r;
+    cudaMalloc(&x, size), cudaMalloc(&r, 4), cudaMallocManaged(&both, size);
+    switch (argv[1][0]) {
+    case 'a': twice<<<1, 64>>>(x, n); break;
+    case 'b': cudaMemcpy(x, host.data(), size / 2, cudaMemcpyHostToDevice), twice<<<1, 64>>>(x, n); break;
+    case 'c': printf("%d\n", both[3] == 7); break;
+    case 'd': cudaMemcpy(host.data(), x, size, cudaMemcpyDeviceToHost); break;
+    case 'e': twice<<<1, 64>>>(host.data(), n); break;
+    case 'f': too_far<<<1, 64>>>(x, n); break;
+    case 'g': cudaMemset(x, 0, size), race<<<1, 32>>>(x); break;
+    default:
+        cudaMemset(x, 0, size), memset(both, 0, size);
+        Op{x, n}.go(), Op{both, n}.go(), heap<<<1, 4>>>(r);
+        for (int i = 0; i < n; i++) both[i] += host[i];
+        cudaMemcpy(host.data(), x, size, cudaMemcpyDeviceToHost);
+        printf("%g %g %d\n", both[3], host[3], *r);
+    }
+    puts(cudaGetErrorString(cudaDeviceSynchronize()));
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux" or not shutil.which("gcc"), reason="programs are checked with gcc on Linux")
+def test_a_sanitized_program_reports_what_nobody_wrote(capfd: pytest.CaptureFixture[str]) -> None:
+    """Also what is outside of its memory, and races; each with the line."""
+    failed, unwritten = (
+        "\nunspecified launch failure",
+        "nobody has written the {} bytes of CUDA's memory that it reads on line",
+    )
+    for case, words in {
+        "a": f"twice: Thread .0, 0, 0. of block .*: {unwritten.format(4)} 5.{failed}",
+        "b": f"twice: Thread .25, 0, 0. of block .*: {unwritten.format(4)} 5.{failed}",
+        "c": f"The host: {unwritten.format(4)} 32.\n0\nno error",
+        "d": f"The host: {unwritten.format(200)} 33.\nno error",
+        "e": f"twice: .* it reads 4 bytes outside of what cudaMalloc.. gave on line 5.{failed}",
+        "f": f"too_far: Thread .50, 0, 0. .* writes 4 bytes outside of what cudaMalloc.. gave on line 6.{failed}",
+        "g": f"race: .*a race: .* writes on line 18; the other access is on line 19.{failed}",
+        "fine": "1 0 4\nno error",
+    }.items():
+        um.compile_cuda(UNWRITTEN, device="cpu", run_main=case[:1] if len(case) == 1 else "none", sanitize=True)
+        assert re.fullmatch(words, capfd.readouterr().out.rstrip())
+
+
+def test_a_program_says_how_far_its_launch_is(tmp_path: Path) -> None:
+    """The program ends when it has said so."""
+    program = """\
+#include <cstdio>
+#include <unistd.h>
+__global__ void step(int *n) { atomicAdd(n, 1); }
+int main(int argc, char **argv)
+{
+    int *n;
+    cudaMalloc(&n, 4);
+    while (access(argv[1], F_OK)) step<<<2000, 1>>>(n);
+    puts("done");
+}
+"""
+    shown, over = list[str](), tmp_path / "over"
+    options = make_options({"device": "cpu", "run_main": str(over)})
+
+    def watch() -> None:
+        while not (far := compilers.describe_progress()):
+            time.sleep(0.01)
+        shown.append(far)
+        over.touch()
+
+    def begin(step: str) -> None:
+        shown.append(step)
+        threading.Thread(target=watch).start()
+
+    status = pipeline.run_main(program, language="cuda", options=options, name="<cuda>", show=shown.append, doing=begin)
+    assert status == 0
+    assert shown[0] == "running main() of"
+    assert re.fullmatch(r"step: block [0-9,]+ of 2,000", shown[1])
+    assert shown[2:] == ["done\n"]
+    assert not compilers.describe_progress()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import textwrap
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -162,7 +162,7 @@ def read(text: str, *, cplus: bool = False, predefined: Mapping[str, str] = Mapp
     pieces: list[bytes] = []
     comments: list[tuple[int, int]] = []
     includes: list[str] = []
-    conditions = _Conditions(_PREDEFINED | ({"__cplusplus": "201703"} if cplus else {}) | dict(predefined))
+    conditions = Directives(predefined, cplus=cplus)
     done = 0
     for token in _TOKEN.finditer(raw):
         kind = token.lastgroup
@@ -191,11 +191,11 @@ def read(text: str, *, cplus: bool = False, predefined: Mapping[str, str] = Mapp
     )
 
 
-class _Conditions:
+class Directives:
     """The state of conditional compilation while directives go by."""
 
-    def __init__(self, macros: dict[str, str]) -> None:
-        self.macros = macros
+    def __init__(self, predefined: Mapping[str, str], *, cplus: bool) -> None:
+        self.macros = _PREDEFINED | ({"__cplusplus": "201703"} if cplus else {}) | dict(predefined)
         self.defined: dict[str, str] = {}
         self.functions: set[str] = set()
         #: Whether any of them decide what is compiled.
@@ -203,6 +203,15 @@ class _Conditions:
         self.active = True
         #: For each open ``#if``: whether the text around it is active, whether a branch was taken.
         self.stack: list[tuple[bool, bool]] = []
+
+    def follow(self, raw: bytes) -> Iterator[tuple[int, int, list[str]]]:
+        """Follow the directives of a text, and yield the place of each with the headers it includes.
+
+        What it includes may be followed before the next one.
+        """
+        for token in _TOKEN.finditer(raw):
+            if token.lastgroup == "directive":
+                yield *token.span(), self.take(token[0])
 
     def take(self, directive: bytes) -> list[str]:
         """Follow one directive; the headers it includes."""

@@ -133,6 +133,13 @@ def _remove_false_casts(code: bytes, root: Node) -> bytes:
     return bytes(result)
 
 
+def walk_up(node: Node) -> Iterator[Node]:
+    """The nodes around a node, innermost first."""
+    while node.parent is not None:
+        node = node.parent
+        yield node
+
+
 def walk(node: Node) -> Iterator[Node]:
     """The node and all named nodes below it, in the order of the text."""
     waiting = [node]

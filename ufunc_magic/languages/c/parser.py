@@ -439,7 +439,9 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
         return
     declared = head.declared
     *outer, name = declared.name.split("::")
-    if not name.replace("$", "_").isidentifier() or (cell.types.is_class(outer[-1]) if outer else False):
+    # Namespaces have no arguments.
+    member = bool(outer) and ("<" in outer[-1] or cell.types.is_class(outer[-1]))
+    if member or not name.replace("$", "_").isidentifier():
         return
     if cell.types.cplus and not declared.base:  # a constructor
         return

@@ -6,7 +6,7 @@ Lines stay as they are; columns too, except after added text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ...model import CompileError, Diagnostic
@@ -107,7 +107,7 @@ def declare_shared_memory(source: str, *, checked: bool = False) -> tuple[str, S
             continue
         if "static" in words:
             edits.append((*words["static"].byte_range, ""))
-        blocks = list(_list_blocks_around(node))
+        blocks = [above.id for above in c.walk_up(node) if above.type == "compound_statement"]
         if blocks:
             in_sight.setdefault(blocks[0], []).extend(names)
             sizes = " + ".join(f"sizeof({name})" for block in reversed(blocks) for name in in_sight.get(block, ()))
@@ -143,12 +143,3 @@ def _add_poll(loop: c.Node) -> list[tuple[int, int, str]]:
         (body.start_byte, body.start_byte, f"{{__ufm_poll({str(pure).lower()});"),
         (body.end_byte, body.end_byte, "}"),
     ]
-
-
-def _list_blocks_around(node: c.Node) -> Iterator[int]:
-    """The blocks that a declaration is in, innermost first."""
-    above = node.parent
-    while above is not None:
-        if above.type == "compound_statement":
-            yield above.id
-        above = above.parent

@@ -9,12 +9,7 @@ from __future__ import annotations
 from ... import compilers
 from ...cells import make_c_key
 from ...model import OptionError, Options, ToolchainError
-from . import device
-
-#: A cell without these words holds nothing that `refusals` would find.
-_GPU_ONLY = """
-    volatile asm tex surf <<< wmma nvcuda mma.h cub thrust cluster multi_grid memcpy_async <cuda/ <cuda_fp
-""".split()
+from . import cuda_names, device
 
 
 def make_key(source: str, *, options: Options) -> str:
@@ -44,7 +39,7 @@ def make_key(source: str, *, options: Options) -> str:
 
         nvrtc_identity = nvrtc.identify_nvrtc()
     # Code without an emulation is compiled for the GPU alone where there is one, and refused elsewhere.
-    gpu = device.is_available() if compile_only or any(word in source for word in _GPU_ONLY) else None
+    gpu = device.is_available() if compile_only or any(word in source for word in cuda_names.GPU_ONLY) else None
     return make_c_key("cuda", source, options=options, tool=tool, more=(repr(gpu), nvrtc_identity))
 
 

@@ -54,6 +54,12 @@ HOST_HEADERS = {
     **dict.fromkeys("cublas cufft cusparse cusolver cudnn nccl npp nvml nvrtc curand.h".split(), ""),
 }
 
+#: A cell without these words holds nothing that `cuda_diagnostics.find_refusals` would find.
+GPU_ONLY = (
+    "volatile asm tex surf Texture Surface <<< wmma nvcuda mma cub thrust cluster multi_grid memcpy_async "
+    "fill_fragment <cuda/ <cuda_fp <cuda_pipeline <cuda_awbarrier"
+).split()
+
 #: Macros that say that a compiler reads CUDA, and of which version, as ``templates/cuda.h`` has them.
 PREDEFINED = {
     "__NVCC__": "1",

@@ -15,6 +15,7 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from ... import codegen
 from ...model import Function, Unit
 from .. import c
 from . import cuda_names, cuda_text
@@ -40,6 +41,7 @@ _DECLARATIONS = frozenset(
 _SPECIAL = frozenset(("default_method_clause", "delete_method_clause"))
 #: Qualifiers that a macro of the cell may consist of.
 _QUALIFIERS = _MARKS | set("__host__ __forceinline__ __noinline__ inline static __inline__ constexpr extern".split())
+_ALIGNMENTS = frozenset(("__align__", "__builtin_align__", "alignas", "__attribute__"))
 #: Headers that are inlined at most.  A cell with more includes a library, which has no host's part.
 _MOST_HEADERS = 100
 
@@ -54,47 +56,28 @@ def inline_headers(source: str, *, name: str, folders: Sequence[str]) -> tuple[s
     an include.
     """
     paths: list[str] = []
-    origins = [(name, os.curdir)]
-    lines = [(0, n, line) for n, line in enumerate(source.split("\n"), start=1)]
-    at = 0
-    while at < len(lines) and len(paths) < _MOST_HEADERS:
-        origin, _, line = lines[at]
-        at += 1
-        header = _find_header(line)
-        path = _find_file(header, os.path.dirname(origins[origin][0]) if origin else os.curdir, folders)
-        text = "\n".join(line for *_, line in lines[: at - 1]) if path else ""
-        if not path or not _is_active(text, line):
-            continue
-        if path in paths:
-            lines[at - 1] = (*lines[at - 1][:2], "")
-            continue
-        try:
-            with open(path, encoding="utf-8", errors="replace") as file:
-                inside = file.read().replace("\r\n", "\n").replace("#pragma once", "").split("\n")
-        except OSError:
-            continue
-        paths.append(path)
-        origins.append((path, header))
-        new = len(origins) - 1
-        lines[at - 1 : at] = [(new, n, text) for n, text in enumerate(inside, start=1)]
-        at -= 1
-    if not paths:
-        return source, ()
-    result: list[str] = []
-    before: tuple[int, int] = (0, 0)
-    for origin, number, line in lines:
-        if (origin, number - 1) != before:
-            quoted = origins[origin][0].replace("\\", "\\\\").replace('"', '\\"')
-            result.append(f'#line {number} "{quoted}"')
-        result.append(line)
-        before = (origin, number)
-    return "\n".join(result), tuple(paths)
+    directives = c.Directives(cuda_names.PREDEFINED, cplus=True)
 
+    def expand(raw: bytes, file: str, place: str) -> bytes:
+        pieces, done, line = list[bytes](), 0, 1
+        for start, end, headers in directives.follow(raw):
+            path = next(filter(None, (_find_file(header, place, folders) for header in headers)), "")
+            text = b"" if path in paths else _read_file(path) if path and len(paths) < _MOST_HEADERS else None
+            if text is None:
+                continue
+            line += raw.count(b"\n", done, end)
+            pieces.append(raw[done:start])
+            done = end
+            if path not in paths:
+                paths.append(path)
+                first, after = (
+                    f"#line {n} {codegen.quote_c(word)}\n".encode() for n, word in ((1, path), (line + 1, file))
+                )
+                pieces += [first, expand(text, path, os.path.dirname(path)), b"\n", after.rstrip()]
+        return b"".join([*pieces, raw[done:]])
 
-def _find_header(line: str) -> str:
-    """The header that a line includes, with its delimiters, or ``""``."""
-    word = line.lstrip()
-    return next(iter(cuda_text.read(line).includes), "") if word.startswith("#") and "include" in word else ""
+    whole = expand(source.encode(errors="replace"), name, os.curdir).decode()
+    return (whole, tuple(paths)) if paths else (source, ())
 
 
 def _find_file(header: str, place: str, folders: Sequence[str]) -> str:
@@ -104,9 +87,13 @@ def _find_file(header: str, place: str, folders: Sequence[str]) -> str:
     return next((path.removeprefix("./") for path in paths if os.path.isfile(path)), "")
 
 
-def _is_active(text: str, line: str) -> bool:
-    """Whether no ``#if`` of the text before leaves a line out."""
-    return len(cuda_text.read(f"{text}\n{line}").includes) > len(cuda_text.read(text).includes)
+def _read_file(path: str) -> bytes | None:
+    """A header's text, or None where it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read().replace("\r\n", "\n").replace("#pragma once", "").encode()
+    except OSError:
+        return None
 
 
 # ------------------------------------------------------------------------------------ the host's part
@@ -261,9 +248,7 @@ def find_instances(source: str) -> dict[str, list[str]]:
 
 def _list_constants(node: c.Node) -> dict[str, str]:
     """The constants and types that the function around a node declares, as they are initialized."""
-    above = node.parent
-    while above is not None and above.type != "function_definition":
-        above = above.parent
+    above = next((one for one in c.walk_up(node) if one.type == "function_definition"), None)
     constants: dict[str, str] = {}
     for one in c.walk(above) if above is not None else ():
         if one.type == "declaration":
@@ -297,22 +282,47 @@ def spell_qualifiers(source: str, *, macros_of: str = "") -> str:
 
 
 def _blank_qualifier_macros(text: c.Text) -> tuple[bytes, dict[int, frozenset[str]]]:
-    """The code with spaces for macros that are qualifiers alone, and the place of each with its words."""
+    """The code with spaces for macros that are qualifiers alone, or nothing, and the place of each with its words.
+
+    Alignments become spaces, too: the grammar takes CUDA's words for the names of classes.  So do beginnings of
+    templates, which are not in the code but as macros.
+    """
     marks: dict[str, frozenset[str]] = {}
+    aligned = set(_ALIGNMENTS)
     for name, value in text.macros.items():
         words = frozenset(value.split())
-        if name not in text.functions and words and words <= _QUALIFIERS | marks.keys():
+        if name not in text.functions and words <= _QUALIFIERS | marks.keys():
             marks[name] = frozenset().union(*(marks.get(word, {word}) for word in words))
+        elif "{" not in value and (
+            any(word in value for word in (*_ALIGNMENTS, "template<>", "template <>")) or aligned & c.find_words(value)
+        ):
+            aligned.add(name)
     code, places = bytearray(text.code), dict[int, frozenset[str]]()
-    for name, words in marks.items():
+    for name in [*marks, *aligned]:
         at = code.find(word := name.encode())
         while at >= 0:
-            around = code[max(0, at - 1) : at] + code[at + len(word) : at + len(word) + 1]
-            if not any(chr(byte).isalnum() or byte == ord("_") for byte in around):
-                code[at : at + len(word)] = b" " * len(word)
-                places[at] = words
-            at = code.find(word, at + len(word))
+            end = at + len(word)
+            if not any(
+                chr(byte).isalnum() or byte == ord("_") for byte in (*code[max(0, at - 1) : at], *code[end : end + 1])
+            ):
+                if name in marks:
+                    places[at] = marks[name]
+                else:
+                    end = _find_closing(code, end)
+                code[at:end] = b" " * (end - at)
+            at = code.find(word, end)
     return bytes(code), places
+
+
+def _find_closing(code: bytes | bytearray, at: int) -> int:
+    """The end of the parentheses that begin at a place, or the place."""
+    depth, end = 0, at
+    while end < len(code) and (depth or code[end : end + 1].isspace() or code[end : end + 1] == b"("):
+        depth += (code[end : end + 1] == b"(") - (code[end : end + 1] == b")")
+        end += 1
+        if not depth and code[end - 1 : end] == b")":
+            return end
+    return at
 
 
 def blank(raw: bytearray, text: c.Text, span: tuple[int, int]) -> None:

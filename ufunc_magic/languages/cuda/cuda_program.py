@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ... import codegen, compilers
+from ... import codegen, compilers, runtime
 from ...cells import list_compiler_flags, list_linker_flags
 from ...model import CompileError, FilesRead, OptionError, Options
 from .. import c
@@ -18,9 +19,18 @@ from . import cuda_text, nvrtc
 from .cuda_diagnostics import find_refusals, improve_error, keep_one_each
 from .cuda_edits import declare_shared_memory
 from .cuda_passes import inline_headers, is_runtime
-from .cuda_unit import TEMPLATES, include_sources, list_header_flags, list_provided_folders, write_shim
+from .cuda_unit import (
+    TEMPLATES,
+    choose_debug_flags,
+    include_sources,
+    list_header_flags,
+    list_provided_folders,
+    write_shim,
+)
 from .thread_loops import try_with_loops
 
+#: The functions that templates/cuda_host.h has in place of the libraries'.
+_ALLOCATING = "malloc", "free", "_Znwm", "_Znam", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm"
 _NOT_EMULATED = "The emulation of CUDA's runtime lacks it: run the program on a GPU, or leave the call out."
 #: Functions of the runtime that take a kernel without its type, which the emulated launch needs.
 _LAUNCHERS = frozenset(("cudaLaunchKernel", "cudaLaunchCooperativeKernel"))
@@ -46,16 +56,20 @@ def compile_program(source: str, *, options: Options, name: str, folder: Path) -
     options = replace(
         options, cplus=True, compile_args=tuple(word for word in options.compile_args if nvrtc.is_host(word))
     )
+    checked, debug = choose_debug_flags(options, tool)
+    if options.sanitize and not checked:
+        raise OptionError("--sanitize looks at a program with gcc on Linux alone.", remedy="Remove --sanitize.")
     whole, headers = inline_headers(source, name=name, folders=options.include)
-    flags = (*list_compiler_flags(tool, options), *list_header_flags(source))
+    flags = (*list_compiler_flags(tool, options), *list_header_flags(source), *debug)
     # main() must be exported, and the program's names must win over those of the process that loads it.
     flags += ("-fvisibility=default", "-Wno-unused-result")
-    link = list_linker_flags(tool, options)
+    link = (*list_linker_flags(tool, options), *(f"-Wl,--wrap={word}" for word in _ALLOCATING if checked))
     output = folder / "program.so"
 
     def compile_text(whole: str) -> None:
-        hosted, dynamic = declare_shared_memory(rewrite_launches(whole))
-        before = write_shim(source, None, dynamic) + f"#include {codegen.quote_c(str(TEMPLATES / 'cuda_host.h'))}\n"
+        hosted, dynamic = declare_shared_memory(rewrite_launches(whole), checked=checked)
+        before = write_shim(source, None, dynamic) + f"#define __UFM_CELL {codegen.quote_c(name)}\n"
+        before += f"#include {codegen.quote_c(str(TEMPLATES / 'cuda_host.h'))}\n"
         after = "".join(f"__UFM_DYNAMIC_SHARED({word})\n" for word in dynamic)
         compilers.compile_shared(
             tool,
@@ -68,7 +82,10 @@ def compile_program(source: str, *, options: Options, name: str, folder: Path) -
         )
 
     try:
-        try_with_loops(whole, compile_text)
+        if checked:
+            compile_text(whole)
+        else:
+            try_with_loops(whole, compile_text)
     except CompileError as fault:
         better = improve_error(fault)
         unknown = {d for d in better.diagnostics if is_runtime(compilers.find_unknown_name(d.message))}
@@ -83,19 +100,47 @@ def compile_program(source: str, *, options: Options, name: str, folder: Path) -
     return output, read
 
 
+#: Runs ``main()``, and writes twice a second how far its launch is, for `run_and_show`.
+_PROGRAM = """\
+import ctypes, os, sys, threading, time
+
+library, output = ctypes.CDLL(sys.argv[1]), os.dup(1)
+blocks = (ctypes.c_ulonglong * 2).in_dll(library, "__ufm_progress")
+kernel = ctypes.c_char_p.in_dll(library, "__ufm_launched")
+
+def tell():
+    before = 0
+    while True:
+        time.sleep(0.5)
+        if (now := (kernel.value, *blocks)) != before and now[2]:
+            before = now
+            os.write(output, "\\x1efar {0}: block {1:,} of {2:,}\\x1f".format(now[0].decode(), *now[1:]).encode())
+
+threading.Thread(target=tell, daemon=True).start()
+words = [word.encode() for word in sys.argv[2:]]
+array = (ctypes.c_char_p * (len(words) + 1))(*words, None)
+ctypes.CDLL(None).exit(library.main(len(words), array))
+"""
+
+
 def run_program(library: Path, words: Sequence[str], *, show: Callable[[str], object]) -> int:
     """Run ``main`` in its own process, show what it prints, and return its exit status: negative for a signal."""
-    program = (
-        "import ctypes, sys\n"
-        "words = [word.encode() for word in sys.argv[2:]]\n"
-        "array = (ctypes.c_char_p * (len(words) + 1))(*words, None)\n"
-        "ctypes.CDLL(None).exit(ctypes.CDLL(sys.argv[1]).main(len(words), array))\n"
-    )
-    return compilers.run_and_show(program, [str(library), "main", *words], show=show)
+
+    @functools.cache
+    def read_lines(name: str) -> list[tuple[int, int, int]]:
+        return runtime.read_line_table(library.read_bytes(), name=name)
+
+    def explain(mark: str) -> str:
+        """The text for a mark of the program's; see templates/cuda_host.h."""
+        _, code, name = mark.split(" ", 2)
+        line = next((row[2] for row in read_lines(name) if row[0] < int(code, 16) <= row[1]), 0)
+        return f" on line {line}" * bool(line)
+
+    return compilers.run_and_show(_PROGRAM, [str(library), "main", *words], show=show, explain=explain)
 
 
 def rewrite_launches(source: str) -> str:
-    """Turn ``k<<<grid, block>>>(x)`` into ``__ufm_start("k", {grid, block}, [&] { k(x); })``, on the same lines."""
+    """Turn ``k<<<grid, block>>>(x)`` into ``__ufm_start("k", {grid, block}, [&]() { k(x); })``, on the same lines."""
     if "<<<" not in source and not any(word in source for word in _LAUNCHERS):
         return source
     text, tree = cuda_text.read(source), cuda_text.parse_cell(source)[1]
@@ -169,7 +214,8 @@ def _write_launch(node: c.Node) -> str:
     passed = [write_argument(n) for n in arguments.named_children if n.type != "comment"]
     name = "".join(kernel.split()).replace('"', "").replace("\\", "")
     shape = ", ".join(_write(n) for n in how.named_children if n.type != "comment")
-    return f'__ufm_start("{name}", {{{shape}}}, [{", ".join(captures)}]() {{ {kernel}({", ".join(passed)}); }})'
+    call = f"{kernel}({', '.join(passed)});"
+    return f'__ufm_start("{name}", {{{shape}}}, [{", ".join(captures)}]() __UFM_UNCHECKED {{ {call} }})'
 
 
 def _write(node: c.Node) -> str:
@@ -184,9 +230,5 @@ def _write(node: c.Node) -> str:
 
 def _is_on_device(node: c.Node) -> bool:
     """Whether it is in a function of the device."""
-    above = node.parent
-    while above is not None:
-        if above.type == "function_definition" and {n.type for n in above.children} & {"__global__", "__device__"}:
-            return True
-        above = above.parent
-    return False
+    around = (above for above in c.walk_up(node) if above.type == "function_definition")
+    return any({n.type for n in above.children} & {"__global__", "__device__"} for above in around)

@@ -65,13 +65,17 @@ _DEFINED = re.compile(r"\btypedef\b[^;{}]*?\blong\s+long\b[^;{}]*?\b(ssize_t|u?i
 _CONSTANT = re.compile(r"\b(?:float|double)\s+(M_\w+)\s*[=({]")
 #: Calls in front of each access: those of templates/cuda_checked.h.
 _CHECKED = (
-    "-g",
+    "-g1",
     "-fno-omit-frame-pointer",
     "-fsanitize=kernel-address",
     "--param=asan-instrumentation-with-call-threshold=0",
     "--param=asan-stack=0",
     "--param=asan-globals=0",
     "-D__UFM_CUDA_CHECKED__=1",
+    # Each access is in the code, and on the way to it only.
+    "-fno-optimize-sibling-calls",
+    "-fno-tree-loop-im",
+    "-fno-hoist-adjacent-loads",
 )
 #: Words that look at the other lanes of a warp; a header may contain them.
 _LANES = re.compile(r'\b__\w+_sync\b|\b__(?:syncwarp|activemask)\b|cooperative_groups|#\s*include\s*"')
@@ -166,17 +170,22 @@ def include_sources(source: str, options: Options) -> tuple[str, Options]:
 # -------------------------------------------------------------------------------------- for the CPU
 
 
+def choose_debug_flags(options: Options, tool: compilers.Toolchain) -> tuple[bool, tuple[str, ...]]:
+    """Whether each access of kernels is looked at, and the compiler's options for that and for lines of faults."""
+    known = sys.platform == "linux" and tool.kind in ("gcc", "clang")
+    sanitized = known and options.sanitize and tool.kind == "gcc"
+    sanitized = sanitized and not any("-fsanitize=" in word for word in options.compile_args)
+    return sanitized, _CHECKED if sanitized else ("-g1",) * known  # lines cost no time
+
+
 def _compile_emulated(
     source: str, *, options: Options, name: str, folder: Path, tool: compilers.Toolchain, unbound: Collection[str]
 ) -> CompiledCell:
     """Compile a cell with a C++ compiler; NVRTC, where it is, checks it meanwhile."""
     host = replace(options, compile_args=tuple(filter(nvrtc.is_host, options.compile_args)))
     flags = (*list_compiler_flags(tool, host), *list_header_flags(source))
-    sanitized = options.sanitize and "__global__" in source and tool.kind == "gcc" and sys.platform == "linux"
-    sanitized = sanitized and not any("-fsanitize=" in word for word in options.compile_args)
-    # Lines for the fault of a launch; they cost no time.
-    has_lines = "__global__" in source and sys.platform == "linux" and tool.kind in ("gcc", "clang")
-    flags += _CHECKED if sanitized else ("-g1",) * has_lines
+    sanitized, debug = choose_debug_flags(options, tool) if "__global__" in source else (False, ())
+    flags += debug
     reading = read(source, options=options, name=name, tool=tool, flags=flags, shim=write_shim(source), unbound=unbound)
     options, unit = reading.options, reading.unit
     # gcc leaves out calls of what is called conj and has C's linkage, whatever its type is.

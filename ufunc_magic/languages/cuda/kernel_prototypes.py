@@ -6,7 +6,6 @@ Each type is five numbers: levels of pointers, whether the element is const, Num
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...model import TYPES, Function, Parameter
+from ...model import TYPES, ConstReferenceParameter, Function, Parameter, ReferenceParameter
+from .. import c
 from . import cuda_names
 
 _VOID = 254
@@ -39,6 +39,7 @@ struct __ufm_word {
     enum { __ufm_stars, __ufm_fixed = 0, __ufm_number = __UFM_TYPE(__ufm_x), __ufm_size = sizeof(__ufm_x) };
 };
 template <> struct __ufm_word<void> { enum { __ufm_stars, __ufm_fixed = 0, __ufm_number = 254, __ufm_size = 0 }; };
+template <class __ufm_r, class... __ufm_a> struct __ufm_word<__ufm_r(__ufm_a...)> : __ufm_word<void> {};
 template <class __ufm_x> struct __ufm_word<const __ufm_x> : __ufm_word<__ufm_x> { enum { __ufm_fixed = 1 }; };
 template <class __ufm_x> struct __ufm_word<volatile __ufm_x> : __ufm_word<__ufm_x> {};
 template <class __ufm_x> struct __ufm_word<const volatile __ufm_x> : __ufm_word<const __ufm_x> {};
@@ -109,14 +110,13 @@ def write_pointer_expression(export: Export) -> str:
     """An expression that is a pointer to the function."""
     if not export.overloaded:
         return f"&{export.callee}"
-    head = export.function.text.partition("{")[0]
-    types = ", ".join(_find_declared(p, head) for p in export.function.parameters)
+    types = ", ".join(_find_declared(p) for p in export.function.parameters)
     return f"static_cast<{export.function.returns} (*)({types})>(&{export.callee})"
 
 
-def _find_declared(parameter: Parameter, head: str) -> str:
-    """A parameter's type as the function's ``head`` has it: a reference reads as a value or as a pointer."""
-    if parameter.name and re.search(rf"&\s*{parameter.name}\b", head):
+def _find_declared(parameter: Parameter) -> str:
+    """A parameter's type as it is declared: a reference reads as a value or as a pointer."""
+    if isinstance(parameter, ConstReferenceParameter | ReferenceParameter):
         return f"{'const ' * parameter.const}{parameter.type} &"
     return parameter.spelled
 
@@ -146,13 +146,17 @@ def _find_type(export: Export, n: int) -> str:
 def _write_adapter(n: int, export: Export) -> str:
     """A C++ function around an export that C cannot call as it is, or ``""``."""
     if export.kernel:
-        head = export.function.text.partition("{")[0]
-        bounds = re.search(r"__launch_bounds__\s*\(([^(),]*(?:\([^()]*\)[^(),]*)*)", head)
-        template = re.match(r"template\s*<.*?>(?=\s*\w)", head, re.DOTALL)
-        most = bounds[1].strip() if bounds else "1024"
+        nodes = [*c.walk(c.parse_tree(export.function.text.encode(), cplus=True))]
+        bounds, template = (
+            next((node for node in nodes if node.type == kind), None)
+            for kind in ("launch_bounds", "template_parameter_list")
+        )
+        most = c.take_text(bounds.named_children[0]) if bounds else "1024"
         scope = ""
         if bounds and template:
-            scope = f"{template[0]} struct __ufm_bounds_{n} {{ enum {{ __ufm_most = ({most}) }}; }};\n"
+            scope = (
+                f"template {c.take_text(template)} struct __ufm_bounds_{n} {{ enum {{ __ufm_most = ({most}) }}; }};\n"
+            )
             most = f"__ufm_bounds_{n}{export.callee[export.callee.index('<') :]}::__ufm_most"
         return (
             f"{scope}static void __ufm_export_{n}(const unsigned *__ufm_g, const unsigned *__ufm_b, "

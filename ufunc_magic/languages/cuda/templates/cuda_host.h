@@ -10,6 +10,8 @@
 /* What nvcc includes by itself. */
 #include <cmath>
 #include <cstdlib>
+#include <new>
+#include <tuple>
 #include <utility>
 #include <limits.h>
 
@@ -37,12 +39,18 @@ long mrand48(void) noexcept(true);
     X(cudaErrorMemoryAllocation, 2, "out of memory")                                                                   \
     X(cudaErrorInitializationError, 3, "initialization error")                                                         \
     X(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")                                              \
+    X(cudaErrorInvalidPitchValue, 12, "invalid pitch argument")                                                        \
     X(cudaErrorInvalidSymbol, 13, "invalid device symbol")                                                             \
     X(cudaErrorInvalidDevicePointer, 17, "invalid device pointer")                                                     \
     X(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")                                        \
+    X(cudaErrorInvalidTexture, 18, "invalid texture reference")                                                        \
+    X(cudaErrorInsufficientDriver, 35, "CUDA driver version is insufficient for CUDA runtime version")                 \
+    X(cudaErrorDevicesUnavailable, 46, "CUDA-capable device(s) is/are busy or unavailable")                            \
     X(cudaErrorInvalidDeviceFunction, 98, "invalid device function")                                                   \
     X(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                                                    \
     X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                                           \
+    X(cudaErrorNoKernelImageForDevice, 209, "no kernel image is available for execution on the device")                \
+    X(cudaErrorECCUncorrectable, 214, "uncorrectable ECC error encountered")                                           \
     X(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                                                  \
     X(cudaErrorPeerAccessUnsupported, 217, "peer access is not supported between these two devices")                    \
     X(cudaErrorNotReady, 600, "device not ready")                                                                      \
@@ -51,6 +59,16 @@ long mrand48(void) noexcept(true);
     X(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")                                        \
     X(cudaErrorLaunchOutOfResources, 701, "too many resources requested for launch")                                   \
     X(cudaErrorLaunchTimeout, 702, "the launch timed out and was terminated")                                          \
+    X(cudaErrorSetOnActiveProcess, 708, "cannot set while device is active in this process")                           \
+    X(cudaErrorHostMemoryAlreadyRegistered, 712, "part or all of the requested memory range is already mapped")        \
+    X(cudaErrorHostMemoryNotRegistered, 713, "pointer does not correspond to a registered memory region")              \
+    X(cudaErrorHardwareStackError, 714, "hardware stack error")                                                        \
+    X(cudaErrorIllegalInstruction, 715, "an illegal instruction was encountered")                                      \
+    X(cudaErrorMisalignedAddress, 716, "misaligned address")                                                           \
+    X(cudaErrorInvalidAddressSpace, 717, "operation not supported on global/shared address space")                     \
+    X(cudaErrorInvalidPc, 718, "invalid program counter")                                                              \
+    X(cudaErrorCooperativeLaunchTooLarge, 720, "too many blocks in cooperative launch")                                \
+    X(cudaErrorSystemNotReady, 802, "system not yet initialized")                                                      \
     X(cudaErrorAssert, 710, "device-side assert triggered")                                                            \
     X(cudaErrorLaunchFailure, 719, "unspecified launch failure")                                                       \
     X(cudaErrorNotSupported, 801, "operation not supported")                                                           \
@@ -72,10 +90,11 @@ typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
 typedef void (*cudaHostFn_t)(void *);
 typedef void (*cudaStreamCallback_t)(cudaStream_t, cudaError_t, void *);
-struct CUstream_st { int priority; };
+struct CUstream_st { int priority; unsigned flags; };
 struct CUevent_st { struct timespec at; bool recorded; };
 
 enum {
+    cudaEventRecordDefault = 0, cudaEventRecordExternal = 1, cudaEventWaitDefault = 0, cudaEventWaitExternal = 1,
     cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2, cudaEventInterprocess = 4,
     cudaStreamDefault = 0, cudaStreamNonBlocking = 1,
     cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2, cudaHostAllocWriteCombined = 4,
@@ -156,8 +175,19 @@ struct cudaPointerAttributes {
     int device;
     void *devicePointer, *hostPointer;
 };
+struct cudaUUID_t { char bytes[16]; };
 struct cudaDeviceProp {
     char name[256];
+    cudaUUID_t uuid;
+    char luid[8];
+    unsigned luidDeviceNodeMask;
+    size_t surfaceAlignment, texturePitchAlignment, reservedSharedMemPerBlock;
+    int maxTexture1D, maxTexture1DMipmap, maxTexture1DLinear, maxTexture2D[2], maxTexture2DLinear[3], maxTexture3D[3],
+        maxTextureCubemap, maxTexture1DLayered[2], maxTexture2DLayered[3], maxSurface1D, maxSurface2D[2], maxSurface3D[3],
+        persistingL2CacheMaxSize, accessPolicyMaxWindowSize, streamPrioritiesSupported, globalL1CacheSupported,
+        localL1CacheSupported, hostNativeAtomicSupported, computePreemptionSupported, canUseHostPointerForRegisteredMem,
+        directManagedMemAccessFromHost, pageableMemoryAccessUsesHostPageTables, hostRegisterSupported, memoryPoolsSupported,
+        multiGpuBoardGroupID, singleToDoublePrecisionPerfRatio, cooperativeMultiDeviceLaunch, clusterLaunch;
     size_t totalGlobalMem, sharedMemPerBlock, sharedMemPerBlockOptin, sharedMemPerMultiprocessor, memPitch, totalConstMem,
         textureAlignment;
     int regsPerBlock, warpSize, maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], major, minor, multiProcessorCount,
@@ -182,7 +212,11 @@ static cudaError_t __ufm_result(cudaError_t error)
         __ufm_last = error;
     return error;
 }
+#ifdef __UFM_CUDA_CHECKED__ /* an access of theirs is on the line of the call */
+#define __UFM_HOST static inline __attribute__((__unused__, __always_inline__)) cudaError_t
+#else
 #define __UFM_HOST static inline __attribute__((__unused__)) cudaError_t
+#endif
 
 __UFM_HOST cudaGetLastError()
 {
@@ -209,17 +243,49 @@ static inline const char *cudaGetErrorName(cudaError_t error)
 /* -------------------------------------------------------------------------------------------------------- memory */
 
 /* What cudaMalloc gave: a copy beyond its end is refused, as it is on a GPU.  It is zero, as new memory of nearly every GPU
-   is, although CUDA does not promise it. */
-struct __ufm_memory { char *at; size_t size; __ufm_memory *next; void *whole; };
+   is, although CUDA does not promise it; under --sanitize it holds a pattern, see below. */
+struct __ufm_memory { char *at; size_t size; __ufm_memory *next; void *whole; char *written; };
 enum { __UFM_MEMORY_ALIGNED = 256 };
 static __ufm_memory *__ufm_allocated;
-static __ufm_memory **__ufm_memory_of(const void *at)
+__UFM_UNCHECKED static __ufm_memory **__ufm_memory_of(const void *at)
 {
     __ufm_memory **one = &__ufm_allocated;
     while (*one && !((*one)->at <= (const char *)at && (const char *)at < (*one)->at + (*one)->size))
         one = &(*one)->next;
     return one;
 }
+#ifdef __UFM_CUDA_CHECKED__
+/* Who writes through the C library leaves no trace but that the pattern is gone. */
+__UFM_UNCHECKED static unsigned __ufm_pattern(const char *at) { return (unsigned)((size_t)at / 4 * 2654435761u) ^ 0xa5a5a5a5u; }
+__UFM_UNCHECKED static void __ufm_keep_track(__ufm_memory *one)
+{
+    one->written = (char *)calloc(1, one->size);
+    for (size_t k = 0; one->written && k < one->size; k += 4)
+        *(unsigned *)(one->at + k) = __ufm_pattern(one->at + k);
+}
+__UFM_UNCHECKED static __ufm_verdict __ufm_look_at_allocated(const void *at, size_t size, bool written)
+{
+    const __ufm_memory *one = *__ufm_memory_of(at);
+    if (!one)
+        return {false, 0};
+    if ((size_t)(one->at + one->size - (const char *)at) < size)
+        return {true, written ? "it writes %zu bytes beyond the end of what cudaMalloc() gave"
+                              : "it reads %zu bytes beyond the end of what cudaMalloc() gave"};
+    if (!one->written)
+        return {true, 0};
+    const size_t from = (size_t)((const char *)at - one->at);
+    bool known = written || !size;
+    for (size_t k = from; k < from + size && !known; k++)
+        known = one->written[k] || *(unsigned *)(one->at + k / 4 * 4) != __ufm_pattern(one->at + k / 4 * 4);
+    for (size_t k = from; k < from + size; k++)
+        one->written[k] = 1; /* what is reported is reported once */
+    return {true, known ? 0 : "nobody has written the %zu bytes of CUDA's memory that it reads"};
+}
+#else
+static void __ufm_keep_track(__ufm_memory *) {}
+#endif
+/* Marks of what only the process that shows the output knows, or shows elsewhere: see run_program() in cuda_program.py. */
+#define __UFM_CODE "\x1e" "code %zx " __UFM_CELL "\x1f"
 static bool __ufm_outside(const void *at, size_t size)
 {
     const __ufm_memory *one = *__ufm_memory_of(at);
@@ -233,13 +299,14 @@ __UFM_HOST __ufm_allocate(void **at, size_t size)
     if (!size)
         return free(one), *at = 0, __ufm_result(cudaSuccess);
     /* Pages that nobody touches cost calloc() nothing. */
-    void *whole = size < ~(size_t)0 - __UFM_MEMORY_ALIGNED ? calloc(1, size + __UFM_MEMORY_ALIGNED) : 0;
+    void *whole = size < ~(size_t)0 - 2 * __UFM_MEMORY_ALIGNED ? calloc(1, size + __UFM_MEMORY_ALIGNED + 4) : 0;
     if (!one || !whole) {
         free(one), free(whole);
         return __ufm_result(cudaErrorMemoryAllocation);
     }
     char *memory = (char *)whole + (__UFM_MEMORY_ALIGNED - (uintptr_t)whole % __UFM_MEMORY_ALIGNED);
-    *one = {memory, size, __ufm_allocated, whole};
+    *one = {memory, size, __ufm_allocated, whole, 0};
+    __ufm_keep_track(one);
     __ufm_allocated = one;
     *at = memory;
     return __ufm_result(cudaSuccess);
@@ -252,7 +319,7 @@ __UFM_HOST cudaFree(void *at)
     if (!one || one->at != at)
         return __ufm_result(cudaErrorInvalidValue);
     *place = one->next;
-    free(one->whole), free(one);
+    free(one->whole), free(one->written), free(one);
     return __ufm_result(cudaSuccess);
 }
 template <class T> __UFM_HOST cudaMalloc(T **at, size_t size) { return __ufm_allocate((void **)at, size); }
@@ -323,6 +390,43 @@ __UFM_HOST cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t
 {
     return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
 }
+static inline cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) { return {width, height, depth}; }
+static inline cudaPos make_cudaPos(size_t x, size_t y, size_t z) { return {x, y, z}; }
+static inline cudaPitchedPtr make_cudaPitchedPtr(void *at, size_t pitch, size_t width, size_t height)
+{
+    return {at, pitch, width, height};
+}
+struct cudaMemcpy3DParms {
+    struct cudaArray *srcArray;
+    cudaPos srcPos;
+    cudaPitchedPtr srcPtr;
+    struct cudaArray *dstArray;
+    cudaPos dstPos;
+    cudaPitchedPtr dstPtr;
+    cudaExtent extent;
+    cudaMemcpyKind kind;
+};
+static inline char *__ufm_row_of(const cudaPitchedPtr &in, const cudaPos &at, size_t plane)
+{
+    return (char *)in.ptr + ((at.z + plane) * in.ysize + at.y) * in.pitch + at.x;
+}
+__UFM_HOST cudaMalloc3D(cudaPitchedPtr *at, cudaExtent size)
+{
+    *at = {0, 0, size.width, size.height};
+    return cudaMallocPitch(&at->ptr, &at->pitch, size.width, size.height * size.depth);
+}
+__UFM_HOST cudaMemcpy3D(const cudaMemcpy3DParms *all)
+{
+    if (all->srcArray || all->dstArray)
+        return __ufm_result(cudaErrorNotSupported);
+    cudaError_t error = cudaSuccess;
+    for (size_t plane = 0; plane < all->extent.depth && !error; plane++)
+        error = cudaMemcpy2D(__ufm_row_of(all->dstPtr, all->dstPos, plane), all->dstPtr.pitch,
+                             __ufm_row_of(all->srcPtr, all->srcPos, plane), all->srcPtr.pitch, all->extent.width,
+                             all->extent.height, all->kind);
+    return error;
+}
+__UFM_HOST cudaMemcpy3DAsync(const cudaMemcpy3DParms *all, cudaStream_t = 0) { return cudaMemcpy3D(all); }
 __UFM_HOST cudaMemset(void *at, int value, size_t size)
 {
     if (size && __ufm_outside(at, size))
@@ -337,6 +441,13 @@ __UFM_HOST cudaMemset2D(void *at, size_t pitch, int value, size_t width, size_t 
     cudaError_t error = cudaSuccess;
     for (size_t row = 0; row < height && !error; row++)
         error = cudaMemset((char *)at + row * pitch, value, width);
+    return error;
+}
+__UFM_HOST cudaMemset3D(cudaPitchedPtr at, int value, cudaExtent size)
+{
+    cudaError_t error = cudaSuccess;
+    for (size_t plane = 0; plane < size.depth && !error; plane++)
+        error = cudaMemset2D(__ufm_row_of(at, {0, 0, plane}, 0), at.pitch, value, size.width, size.height);
     return error;
 }
 template <class T>
@@ -405,6 +516,8 @@ __UFM_HOST cudaDeviceReset() { return __ufm_last = __ufm_broken = cudaSuccess; }
 __UFM_HOST cudaGetDeviceCount(int *count) { return *count = 1, __ufm_result(cudaSuccess); }
 __UFM_HOST cudaGetDevice(int *device) { return *device = 0, __ufm_result(cudaSuccess); }
 __UFM_HOST cudaSetDevice(int device) { return __ufm_result(device ? cudaErrorInvalidDevice : cudaSuccess); }
+__UFM_HOST cudaChooseDevice(int *device, const cudaDeviceProp *) { return *device = 0, __ufm_result(cudaSuccess); }
+__UFM_HOST cudaGetDeviceFlags(unsigned *flags) { return *flags = cudaDeviceMapHost, __ufm_result(cudaSuccess); }
 __UFM_HOST cudaSetDeviceFlags(unsigned) { return __ufm_result(cudaSuccess); }
 __UFM_HOST cudaDriverGetVersion(int *version) { return *version = CUDART_VERSION, __ufm_result(cudaSuccess); }
 __UFM_HOST cudaRuntimeGetVersion(int *version) { return *version = CUDART_VERSION, __ufm_result(cudaSuccess); }
@@ -457,17 +570,25 @@ __UFM_HOST cudaDeviceGetAttribute(int *value_, cudaDeviceAttr attribute, int dev
 
 /* ---------------------------------------------------------------------------------------------- streams, events */
 
-__UFM_HOST cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned, int priority)
+__UFM_HOST cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority)
 {
-    return *stream = new CUstream_st{priority}, __ufm_result(cudaSuccess);
+    return *stream = new CUstream_st{priority, flags}, __ufm_result(cudaSuccess);
 }
 __UFM_HOST cudaStreamCreate(cudaStream_t *stream) { return cudaStreamCreateWithPriority(stream, 0, 0); }
-__UFM_HOST cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) { return cudaStreamCreate(stream); }
+__UFM_HOST cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) { return cudaStreamCreateWithPriority(stream, flags, 0); }
 __UFM_HOST cudaStreamDestroy(cudaStream_t stream)
 {
     if (stream > cudaStreamPerThread)
         delete stream;
     return __ufm_result(cudaSuccess);
+}
+__UFM_HOST cudaStreamGetPriority(cudaStream_t stream, int *priority)
+{
+    return *priority = stream > cudaStreamPerThread ? stream->priority : 0, __ufm_result(cudaSuccess);
+}
+__UFM_HOST cudaStreamGetFlags(cudaStream_t stream, unsigned *flags)
+{
+    return *flags = stream > cudaStreamPerThread ? stream->flags : 0, __ufm_result(cudaSuccess);
 }
 __UFM_HOST cudaStreamSynchronize(cudaStream_t) { return __ufm_result(cudaSuccess); }
 __UFM_HOST cudaStreamQuery(cudaStream_t) { return __ufm_result(cudaSuccess); }
@@ -491,6 +612,8 @@ __UFM_HOST cudaEventRecord(cudaEvent_t event, cudaStream_t = 0)
     event->recorded = true;
     return __ufm_result(cudaSuccess);
 }
+__UFM_HOST cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t = 0, unsigned = 0) { return cudaEventRecord(event); }
+__UFM_HOST cudaStreamAttachMemAsync(cudaStream_t, void *, size_t = 0, unsigned = 4) { return __ufm_result(cudaSuccess); }
 __UFM_HOST cudaEventSynchronize(cudaEvent_t) { return __ufm_result(cudaSuccess); }
 __UFM_HOST cudaEventQuery(cudaEvent_t) { return __ufm_result(cudaSuccess); }
 __UFM_HOST cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t stop)
@@ -513,6 +636,11 @@ struct __ufm_configuration {
     }
 };
 
+extern "C" {
+/* The last launch's, for whoever shows how far it is. */
+__UFM_SHOWN const char *__ufm_launched = "";
+}
+
 static void __ufm_launch_of(void (*call)(const void *, void **), const void *kernel, const __ufm_configuration &how,
                             void **arguments, const char *name)
 {
@@ -520,13 +648,25 @@ static void __ufm_launch_of(void (*call)(const void *, void **), const void *ker
         return;
     const unsigned grid[3] = {how.grid.x, how.grid.y, how.grid.z}, block[3] = {how.block.x, how.block.y, how.block.z};
     __ufm_launch_text[0] = 0;
+#ifdef __UFM_CUDA_CHECKED__
+    __ufm_stray.size = __ufm_stray.other = 0;
+#endif
+    __ufm_launched = name;
     bool fits = __ufm_launchable(grid, block, how.shared, 1024);
     if (fits)
         __ufm_launch_any(call, kernel, grid, block, how.shared, arguments, 1024);
     if (!__ufm_launch_text[0])
         return;
     fflush(stdout);
-    fprintf(stderr, "%s: %s\n", name, __ufm_launch_text);
+#ifdef __UFM_CUDA_CHECKED__
+    if (__ufm_stray.size) {
+        fprintf(stderr, "%s: %s" __UFM_CODE, name, __ufm_launch_text, __ufm_stray.place);
+        if (__ufm_stray.other)
+            fprintf(stderr, "; the other access is" __UFM_CODE, __ufm_stray.other);
+        fprintf(stderr, ".\n");
+    } else
+#endif
+        fprintf(stderr, "%s: %s\n", name, __ufm_launch_text);
     if (fits)
         __ufm_broken = strstr(__ufm_launch_text, "assertion") ? cudaErrorAssert : cudaErrorLaunchFailure;
     __ufm_last = fits ? __ufm_broken : cudaErrorInvalidConfiguration;
@@ -548,7 +688,7 @@ template <class F> struct __ufm_child_of : __ufm_child {
     __ufm_child_of(const __ufm_configuration &how, const char *name, const F &call) : __ufm_child(how, name), call(call) {}
     void run() override
     {
-        __ufm_launch_of([](const void *kernel, void **) { (*(const F *)kernel)(); }, &call, how, 0, name);
+        __ufm_launch_of([](const void *kernel, void **) __UFM_UNCHECKED { (*(const F *)kernel)(); }, &call, how, 0, name);
     }
 };
 
@@ -569,7 +709,7 @@ template <class F> static inline void __ufm_start(const char *name, const __ufm_
         __ufm_last_child = &(*__ufm_last_child)->next;
         return;
     }
-    __ufm_launch_of([](const void *kernel, void **) { (*(const F *)kernel)(); }, &call, how, 0, name);
+    __ufm_launch_of([](const void *kernel, void **) __UFM_UNCHECKED { (*(const F *)kernel)(); }, &call, how, 0, name);
     __ufm_run_children();
 }
 template <class... A>
@@ -585,6 +725,25 @@ __UFM_HOST cudaLaunchCooperativeKernel(void (*kernel)(A...), dim3 grid, dim3 blo
                                        cudaStream_t = 0)
 {
     return cudaLaunchKernel(kernel, grid, block, arguments, shared);
+}
+struct cudaLaunchAttribute { int id; };
+struct cudaLaunchConfig_t {
+    dim3 gridDim, blockDim;
+    size_t dynamicSmemBytes;
+    cudaStream_t stream;
+    cudaLaunchAttribute *attrs;
+    unsigned numAttrs;
+};
+template <class... P, class... A>
+__UFM_HOST cudaLaunchKernelEx(const cudaLaunchConfig_t *how, void (*kernel)(P...), A &&...arguments)
+{
+    std::tuple<P...> values(std::forward<A>(arguments)...);
+    return std::apply(
+        [&](P &...each) {
+            void *pointers[] = {(void *)&each..., 0};
+            return cudaLaunchKernel(kernel, how->gridDim, how->blockDim, pointers, how->dynamicSmemBytes, how->stream);
+        },
+        values);
 }
 #define __UFM_UNTYPED(name)                                                                                            \
     cudaError_t name(const void *, dim3, dim3, void **, size_t = 0, cudaStream_t = 0)                                  \
@@ -620,17 +779,82 @@ __UFM_HOST cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, K, size_t =
 
 /* ------------------------------------------------------------------------------------------------- how it begins */
 
-/* A fault of a kernel ends the program, as its own would; this says which thread it was. */
-static void __ufm_died(int number)
+#ifdef __UFM_CUDA_CHECKED__
+/* What the host does with CUDA's memory. */
+__UFM_UNCHECKED static void __ufm_look_from_host(const void *at, size_t size, bool written, size_t place)
 {
-    char text[200];
+    static size_t told[32];
+    static unsigned count;
+    static bool busy;
+    if (busy || !__ufm_allocated)
+        return;
+    busy = true;
+    const __ufm_verdict verdict = __ufm_look_at_allocated(at, size, written);
+    bool known = !verdict.fault || count == sizeof told / sizeof *told;
+    for (unsigned k = 0; k < count && !known; k++)
+        known = told[k] == place;
+    if (!known) {
+        told[count++] = place;
+        fflush(stdout);
+        fprintf(stderr, "The host: "), fprintf(stderr, verdict.fault, size), fprintf(stderr, __UFM_CODE ".\n", place);
+    }
+    busy = false;
+}
+
+/* Memory that kernels allocate; the linker puts these in place of the C and C++ libraries' functions. */
+extern "C" {
+void *__real_malloc(size_t);
+void __real_free(void *);
+#define __UFM_WRAPPED __attribute__((__used__, __visibility__("hidden"))) __UFM_UNCHECKED
+__UFM_WRAPPED void *__wrap_malloc(size_t size)
+{
+    if (!__ufm_looking)
+        return __real_malloc(size);
+    void *at = 0;
+    __ufm_looking = false, __ufm_allocate(&at, size), __ufm_looking = true;
+    return at;
+}
+__UFM_WRAPPED void __wrap_free(void *at)
+{
+    const bool looking = __ufm_looking;
+    __ufm_looking = false;
+    if (*__ufm_memory_of(at))
+        cudaFree(at);
+    else
+        __real_free(at);
+    __ufm_looking = looking;
+}
+__UFM_WRAPPED void *__wrap__Znwm(size_t size)
+{
+    void *at = __wrap_malloc(size ? size : 1);
+    return at ? at : throw std::bad_alloc();
+}
+__UFM_WRAPPED void *__wrap__Znam(size_t size) { return __wrap__Znwm(size); }
+__UFM_WRAPPED void __wrap__ZdlPv(void *at) { __wrap_free(at); }
+__UFM_WRAPPED void __wrap__ZdaPv(void *at) { __wrap_free(at); }
+__UFM_WRAPPED void __wrap__ZdlPvm(void *at, size_t) { __wrap_free(at); }
+__UFM_WRAPPED void __wrap__ZdaPvm(void *at, size_t) { __wrap_free(at); }
+}
+#endif
+
+/* A fault of a kernel ends the program, as its own would; this says which thread it was. */
+static void __ufm_died(int number, siginfo_t *, void *context)
+{
 #if __UFM_OFFERS_BLOCKS
     if (__ufm_running_block && __ufm_whole.taken)
         __builtin_longjmp(__ufm_running_block->jump, 1);
 #endif
+    char text[300];
     const uint3 t = threadIdx, b = blockIdx;
-    int length = snprintf(text, sizeof text, "Thread (%u, %u, %u) of block (%u, %u, %u) of a kernel: %s.\n", t.x, t.y, t.z,
-                          b.x, b.y, b.z, number == SIGFPE ? "an integer was divided by 0" : "a wrong address");
+    size_t place = 0;
+#if defined __x86_64__ && defined __linux__
+    place = (size_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] + 1 - (size_t)__ehdr_start;
+#elif defined __aarch64__ && defined __linux__
+    place = (size_t)((const ucontext_t *)context)->uc_mcontext.pc + 1 - (size_t)__ehdr_start;
+#endif
+    (void)context;
+    int length = snprintf(text, sizeof text, "Thread (%u, %u, %u) of block (%u, %u, %u) of a kernel: %s" __UFM_CODE ".\n", t.x,
+                          t.y, t.z, b.x, b.y, b.z, number == SIGFPE ? "an integer was divided by 0" : "a wrong address", place);
     if (__ufm_running_block && length > 0 && write(2, text, (size_t)length) < 0)
         length = 0;
     signal(number, SIG_DFL);
@@ -643,10 +867,13 @@ __attribute__((__constructor__)) static void __ufm_begin_program()
     other.ss_sp = stack, other.ss_size = sizeof stack;
     sigaltstack(&other, 0);
     struct sigaction action = {};
-    action.sa_handler = __ufm_died, action.sa_flags = SA_ONSTACK | SA_NODEFER;
+    action.sa_sigaction = __ufm_died, action.sa_flags = SA_ONSTACK | SA_NODEFER | SA_SIGINFO;
     sigaction(SIGSEGV, &action, 0), sigaction(SIGBUS, &action, 0), sigaction(SIGFPE, &action, 0);
     /* Of our own: under PYTHONUNBUFFERED the one there has room for one character. */
     setvbuf(stdout, lines, _IOLBF, sizeof lines);
+#ifdef __UFM_CUDA_CHECKED__
+    __ufm_look_at_memory = __ufm_look_at_allocated, __ufm_look_at_host = __ufm_look_from_host;
+#endif
 }
 
 #endif

@@ -669,6 +669,10 @@ static bool __ufm_launchable(const unsigned grid[3], const unsigned block[3], si
     return !__ufm_launch_text[0];
 }
 
+extern "C" {
+/* For whoever shows how far a launch is: the block that began last, and how many there are. */
+__UFM_SHOWN volatile unsigned long long __ufm_progress[2] = {};
+}
 #ifdef __ELF__
 extern "C" {
 extern const char __ehdr_start[] __attribute__((__visibility__("hidden")));
@@ -708,6 +712,7 @@ static const char *__ufm_stack_bottom(void) { return 0; }
 #include "cuda_checked.h"
 #else
 static void __ufm_forget_accesses() {}
+static void __ufm_report_unwritten(__ufm_block *) {}
 #endif
 
 static long long __ufm_time()
@@ -811,6 +816,7 @@ static void __ufm_begin_block(void *start)
     else
         __ufm_block_failed(block, "there is no memory for the stacks of threads.");
     block->held = __ufm_go_on(block) ? block->number : __UFM_NONE;
+    __ufm_report_unwritten(block);
 }
 
 static void __ufm_continue_block(void *start)
@@ -822,6 +828,7 @@ static void __ufm_continue_block(void *start)
     else if (block->spinning)
         __ufm_look_again(block);
     block->held = __ufm_go_on(block) ? block->number : __UFM_NONE;
+    __ufm_report_unwritten(block);
 }
 
 /* More blocks with threads that wait are refused before the system's maps of memory are full. */
@@ -986,6 +993,7 @@ static void __ufm_work_on_blocks(__ufm_block *block)
     while (whole && grid->next < grid->total && grid->failed == __UFM_NONE && !grid->stop &&
            (!block->next_block || grid->running <= grid->most)) {
         const unsigned long long n = grid->next++;
+        __ufm_progress[0] = n + 1, __ufm_progress[1] = grid->total;
         block->index = {(unsigned)(n % size.x), (unsigned)(n / size.x % size.y), (unsigned)(n / size.x / size.y)};
         __atomic_store_n(&block->number, n, __ATOMIC_RELEASE);
         if (grid->running < grid->most && grid->next < grid->total && __ufm_time() - block->since > 300000)

@@ -126,6 +126,15 @@
 #undef fmin
 #undef fminf
 
+#ifdef __UFM_CUDA_CHECKED__
+/* Those of cuda_checked.h, for calls that compilers write, too. */
+extern "C" {
+void *memset(void *, int, size_t) noexcept(true) __asm__("__ufm_memset");
+void *memcpy(void *__restrict, const void *__restrict, size_t) noexcept(true) __asm__("__ufm_memcpy");
+void *memmove(void *, const void *, size_t) noexcept(true) __asm__("__ufm_memcpy");
+}
+#endif
+
 #ifdef __GLIBC__
 /* Went with fmax and fmin: a macro built their names. */
 extern "C" long double fmaxl(long double, long double) noexcept(true);

@@ -44,4 +44,9 @@ struct dim3 {
     constexpr operator uint3() const { return {x, y, z}; }
 };
 
+/* Pitched memory, which kernels take by value. */
+struct cudaPitchedPtr { void *ptr; size_t pitch, xsize, ysize; };
+struct cudaExtent { size_t width, height, depth; };
+struct cudaPos { size_t x, y, z; };
+
 #endif
