@@ -64,7 +64,7 @@ def main() -> None:
         everywhere = names[code.python_name]
         watched = Watched(code.marks, code.python_name)
         expectation.call_on_elements(watched.function, lists)
-        natural = watched.natural()
+        natural = watched.make_natural()
         pool = [array[:POOL] for array in inputs[code.name]]
         in_turn, at_random = repeat_arrays(pool, ELEMENTS), shuffle_arrays(pool, ELEMENTS)
         functions[code.name] = {

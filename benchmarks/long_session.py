@@ -48,7 +48,7 @@ def cells(count: int) -> dict[str, Any]:
     build = um.compile_c(text(first), guard=False)
     whole = build.object_code  # the portable one, which stands under the key itself
     cache = store.open_default()
-    entry = cache.get(LANGUAGE.key(text(first), options=options))
+    entry = cache.get(LANGUAGE.make_key(text(first), options=options))
     assert entry is not None
     pattern = struct.pack("<d", first)
     assert whole.code.count(pattern) >= 1
@@ -58,7 +58,7 @@ def cells(count: int) -> dict[str, Any]:
         code = entry.code.replace(pattern, struct.pack("<d", constant))
         record = entry.record.replace(str(first).encode(), str(constant).encode())
         source = text(constant)
-        cache.publish(LANGUAGE.key(source, options=options), record=record, code=code)
+        cache.publish(LANGUAGE.make_key(source, options=options), record=record, code=code)
         began = time.process_time()  # the machine may have other work
         built = um.compile_c(source, guard=False)
         value = built.f(2.0)

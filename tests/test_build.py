@@ -214,7 +214,7 @@ def test_a_stored_record_that_is_not_of_its_code_is_compiled_again() -> None:
     """Somebody who can write there has sealed it: an index beyond the table would be called."""
     source, options = "double f(double x) { return 3 * x; }", {"arch": "native"}
     um.compile_c(source, **options)
-    cache, key = store.open_default(), LANGUAGE.key(source, options=make_options(options))
+    cache, key = store.open_default(), LANGUAGE.make_key(source, options=make_options(options))
     entry = cache.get(key)
     assert entry is not None
     for record in (entry.record.replace(b'"index":0', b'"index":9'), entry.record.partition(b"\n")[0] + b"\n{}"):

@@ -224,7 +224,7 @@ def doctor() -> Diagnosis:
     """Show the compilers and libraries of this machine, and the commands that install what is missing; printable."""
     from .compilers import diagnose
 
-    return diagnose(finding for key in LANGUAGES for finding in languages.get_language(key).findings())
+    return diagnose(finding for key in LANGUAGES for finding in languages.get_language(key).list_findings())
 
 
 def dtype_of(function: Any, operand: str | int | None = None) -> np.dtype[Any]:

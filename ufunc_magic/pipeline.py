@@ -135,7 +135,7 @@ def build(
             cached="compile" not in seconds,
             seconds=seconds,
             printed=cell.printed,
-            diagnostics=cell.cell.report_data.renamed(object_code.name, name),
+            diagnostics=cell.cell.report_data.rename_diagnostics(object_code.name, name),
             notes=(*loaded.notes, *[_SANDBOX_NOTE] * bool(loaded.loaded.sandbox)),
         )
         _remember_build(key, cell.inputs, result)
@@ -193,14 +193,14 @@ def _obtain(
         from . import guard  # only new cells need it
 
         del seconds["load"]  # it comes after compiling
-        with _time_step(seconds, "compile"), cache.scratch() as folder:
+        with _time_step(seconds, "compile"), cache.open_scratch() as folder:
             since = store.find_creation_time(folder)
             if _is_guarded(options):
                 guard.begin()
             compile_first = language.compile if shortcuts.is_plain() else language.find_first_compiler()
             cell = compile_first(source, options=options, name=place.name, folder=folder)
             inputs = store.stamp_files(cell.files_read, since=since)
-        object_code = replace(cell.object_code, options=options.changed(), first_line=place.first_line)
+        object_code = replace(cell.object_code, options=options.list_changes(), first_line=place.first_line)
         cell = replace(cell, object_code=object_code)
         cell = cell if _is_guarded(options) else cell.add_notes(guard.write_untried_note(options))
         if _is_guarded(options):
@@ -265,7 +265,7 @@ def _open_again(build: Build, place: CellPlace) -> Build:
 
 def _make_key(language: Language, source: str, *, options: Options) -> str:
     """The cell's key; results of shortcuts are cached apart from those of the plain road."""
-    key = language.key(source, options=options)
+    key = language.make_key(source, options=options)
     return store.make_key([key, "plain"]) if shortcuts.is_plain() else key
 
 
@@ -308,7 +308,7 @@ def _try_out(
     from . import guard
 
     def again(more: Sequence[str]) -> CompiledCell:
-        with store.open_default().scratch() as folder:
+        with store.open_default().open_scratch() as folder:
             return _compile_with(language, source, options=options, more=more, name=name, folder=folder)
 
     data = None
@@ -360,12 +360,12 @@ def run_main(
     """
     chosen = language_named(language)
     cache = store.open_default()
-    key = store.make_key([chosen.key(source, options=options), "main"])
+    key = store.make_key([chosen.make_key(source, options=options), "main"])
     hit = None if options.force else cache.find(key)
     if hit:
         entry, _ = hit
     else:
-        with cache.scratch() as folder:
+        with cache.open_scratch() as folder:
             since = store.find_creation_time(folder)
             library, read = chosen.compile_program(source, options=options, name=name, folder=folder)
             inputs, code = store.stamp_files(read, since=since), library.read_bytes()
@@ -391,8 +391,8 @@ def _place_build(built: Build, place: CellPlace) -> Build:
         built,
         name=place.name,
         first_line=place.first_line,
-        diagnostics=built.report_data.renamed(built.loaded.object_code.name, place.name),
-        notes=(*map(place.text, marked), *built.notes[len(marked) :]),
+        diagnostics=built.report_data.rename_diagnostics(built.loaded.object_code.name, place.name),
+        notes=(*map(place.replace_marks, marked), *built.notes[len(marked) :]),
     )
 
 
@@ -544,13 +544,13 @@ def report(
     with Comfort("what the session is told once", notes):
         busy = result.pressure if result.pressure and _take_new_notices(["busy machine"], announced) else ""
         notes += _take_new_notices(language.list_notices(object_code), announced)
-    notes += language.notes(object_code, options)
+    notes += language.list_notes(object_code, options)
     names, views = list(filter(None, options.show.split(","))), tuple[Any, ...]()
     if options.annotate and not language.annotates:
         names.append("annotate")
     elif options.annotate and annotation:
         with Comfort("the annotated source", notes):
-            views = (language.annotated(annotation, built.place),)
+            views = (language.view_annotation(annotation, built.place),)
     if names:
         with Comfort(f"what --show={','.join(names)} shows", notes, passing=UfuncMagicError):
             views += _make_views(built, names, loops.read_texts)
@@ -674,7 +674,7 @@ def _compile_for_texts(code: ObjectCode, loops: Collection[int] | None) -> Compi
     shown = () if loops is None else codegen.show_only(loops)
     # Under the name that its lines contain, and for the same CPUs.
     this_cpu = shortcuts.is_first(code)
-    with store.open_default().scratch() as folder:
+    with store.open_default().open_scratch() as folder:
 
         def write(more: Sequence[str]) -> Path | None:
             return language.write_assembly(code, (*shown, *more), options=options, folder=folder, this_cpu=this_cpu)

@@ -300,7 +300,7 @@ def publishes(
 ) -> object:
     """Everything that a new cell asks of the store, then all that a known one does; what is looked at ``aside``."""
     store = Cache(root)
-    with store.scratch():
+    with store.open_scratch():
         entry = store.publish(K, record=b"record", code=CODE)
         with aside():
             if (entry.code, entry.library.read_bytes(), entry.record) != (CODE, CODE, b"record"):

@@ -165,7 +165,7 @@ def test_identity_differs_on(tmp_path, change):
     path = program(tmp_path, "gcc")
     os.utime(path, (1, 1))
     environ = {"PATH": str(tmp_path), "CC": "gcc"}
-    before = find(environ=environ).identity()
+    before = find(environ=environ).read_identity()
     if change == "content":
         path.write_text("#!/bin/sh\n# new\n")
         os.utime(path, (1, 1))
@@ -178,14 +178,14 @@ def test_identity_differs_on(tmp_path, change):
         environ["CC"] = "gcc-9"
     else:
         environ["CXX"] = "gcc"
-    assert find(environ=environ, cplus=change == "C++").identity() != before
+    assert find(environ=environ, cplus=change == "C++").read_identity() != before
 
 
 @posix
 def test_identity_is_the_same_for_the_same_compiler(tmp_path):
     program(tmp_path, "gcc")
     environ = {"PATH": str(tmp_path)}
-    assert find(environ=environ).identity() == find(environ=environ).identity()
+    assert find(environ=environ).read_identity() == find(environ=environ).read_identity()
 
 
 # ------------------------------------------------------------------------------------------ flags

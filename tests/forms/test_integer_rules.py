@@ -32,7 +32,7 @@ def _natural(code: CellFunction, rows: list[tuple[Any, ...]]) -> tuple[str, str]
     exec(code.checked, names)
     expected = [names[code.python_name](*row) for row in rows]  # type: ignore[operator]
     assert [watched.function(*row) for row in rows] == expected
-    natural = watched.natural()
+    natural = watched.make_natural()
     assert [natural.function(*row) for row in rows] == expected
     return natural.text, natural.note
 

@@ -291,7 +291,7 @@ def test_small_functions_that_call_nothing_have_a_form_that_leaves_registers_alo
     if platform.machine().lower() not in ("x86_64", "amd64"):
         pytest.skip("the convention is one of x86-64")
     build = um.compile_c(LEAVES)
-    with_one = {name for name in build if link_of(build[name]).symbol("leaf", 0)}
+    with_one = {name for name in build if link_of(build[name]).find_symbol("leaf", 0)}
     # The form belongs to the portable object, so "kept", which has a state, is called where the ufunc has it.
     assert with_one == {"poly", "length", "six", "least", "root"}
     poly, length, six, least, kept = (build[name] for name in ("poly", "length", "six", "least", "kept"))
@@ -327,8 +327,8 @@ def test_so_have_cythons(shared_cache: None) -> None:
         "cpdef double checked(double a, double b):\n    return a/b\n"
     )
     moved = build.moved
-    assert link_of(moved).symbol("leaf", 0)
-    assert not link_of(build.checked).symbol("leaf", 0)
+    assert link_of(moved).find_symbol("leaf", 0)
+    assert not link_of(build.checked).find_symbol("leaf", 0)
 
     @numba.njit
     def loop(x):

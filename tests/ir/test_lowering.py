@@ -173,13 +173,13 @@ def test_text_that_is_no_c_is_lowered_all_the_same() -> None:
 
 def test_a_number_that_is_no_octal_is_opaque() -> None:
     program = lower(parse_cell("int f(int x) { return x + 0778; }")[1])
-    assert [o.reason for o in program.functions["f"][0].opaque()] == ["cannot read the number `0778`"]
+    assert [o.reason for o in program.functions["f"][0].find_opaque()] == ["cannot read the number `0778`"]
 
 
 def test_a_condition_that_declares_is_a_block() -> None:
     text = "double f(double x) { if (double y = 2 * x; y > 1) return y; else if (int k = 3) return k; return x; }"
     program = lower(parse_cell(text, cplus=True)[1])
-    assert list(program.functions["f"][0].opaque()) == []
+    assert list(program.functions["f"][0].find_opaque()) == []
 
 
 def test_limits_of_numbers_are_constants() -> None:

@@ -28,9 +28,9 @@ def test_what_was_prepared_is_not_prepared_again(monkeypatch: pytest.MonkeyPatch
     first_use.begin()
     first_use.begin()  # the first has not ended
     assert len(programs) == 2
-    entries = len(store.open_default().entries())
+    entries = len(store.open_default().list_entries())
     assert compilers.run_python(programs[0]) == (0, "")
-    assert len(store.open_default().entries()) > entries
+    assert len(store.open_default().list_entries()) > entries
     first_use.begin()
     assert len(programs) == 2
 

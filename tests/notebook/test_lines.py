@@ -50,15 +50,15 @@ def test_a_source_stands_where_the_running_cell_has_it(running: str, line: int) 
 
 def test_a_place_turns_marks_into_the_lines_of_its_reader() -> None:
     text = f"f (line {mark_line(3)}), f3 of line {mark_line(12)}"
-    assert CellPlace("<c>").text(text) == "f (line 3), f3 of line 12"
-    assert CellPlace("In[3]", 2).text(text) == "f (line 4), f3 of line 13"
+    assert CellPlace("<c>").replace_marks(text) == "f (line 3), f3 of line 12"
+    assert CellPlace("In[3]", 2).replace_marks(text) == "f (line 4), f3 of line 13"
 
 
 def test_only_lines_of_the_cell_are_counted_anew() -> None:
     place = CellPlace("In[3]", 2)
-    assert Diagnostic("error", "no", "In[3]", 3).counted(place).line == 4
-    assert Diagnostic("error", "no", "helper.h", 3).counted(place).line == 3
-    assert Diagnostic("error", "no", "In[3]", 0).counted(place).line == 0
+    assert Diagnostic("error", "no", "In[3]", 3).count_from(place).line == 4
+    assert Diagnostic("error", "no", "helper.h", 3).count_from(place).line == 3
+    assert Diagnostic("error", "no", "In[3]", 0).count_from(place).line == 0
 
 
 def test_object_code_tells_a_worker_where_its_cell_stood() -> None:

@@ -315,14 +315,14 @@ def test_remembered_options_apply_to_later_cells(loaded: InteractiveShell, engin
 def test_remembered_options_outlive_the_session(loaded: InteractiveShell) -> None:
     loaded.run_line_magic("ufunc_config", "--arch native")
     again = UfuncMagics(loaded)
-    assert again.remembered() == Remembered(Options(arch="native"))
+    assert again.read_remembered() == Remembered(Options(arch="native"))
 
 
 def test_reset_forgets_everything_and_takes_new_options(loaded: InteractiveShell) -> None:
     loaded.run_line_magic("ufunc_config", "--arch native --strict")
     assert loaded.run_line_magic("ufunc_config", "--reset -q") == Remembered(Options(time=False))
     assert loaded.run_line_magic("ufunc_config", "--reset") == Remembered(Options())
-    assert UfuncMagics(loaded).remembered() == Remembered(Options())
+    assert UfuncMagics(loaded).read_remembered() == Remembered(Options())
 
 
 def test_config_shows_options_as_they_are_typed(loaded: InteractiveShell) -> None:
@@ -340,7 +340,7 @@ def test_config_refuses_what_belongs_to_one_cell(loaded: InteractiveShell, line:
 @pytest.mark.parametrize("stored", ["not json", json.dumps({"no_such": 1}), json.dumps([1]), json.dumps({"arch": 3})])
 def test_unreadable_remembered_options_count_as_none(loaded: InteractiveShell, stored: str) -> None:
     loaded.db["ufunc_magic/options"] = stored
-    assert UfuncMagics(loaded).remembered() == Remembered(Options())
+    assert UfuncMagics(loaded).read_remembered() == Remembered(Options())
 
 
 class ReadOnly(dict[str, Any]):
@@ -355,7 +355,7 @@ def test_options_last_for_the_session_without_a_usable_database(
     monkeypatch.setattr(loaded, "db", database)
     loaded.run_line_magic("ufunc_config", "--strict")
     assert loaded.run_line_magic("ufunc_config", "").options.strict
-    assert UfuncMagics(loaded).remembered() == Remembered(Options())
+    assert UfuncMagics(loaded).read_remembered() == Remembered(Options())
 
 
 def completions(shell: InteractiveShell, text: str) -> list[str]:

@@ -89,7 +89,7 @@ def test_loops_are_found_wherever_their_blocks_stand() -> None:
     (function,) = assembly.read(TEXT).values()
     words = [[function.instructions[n].mnemonic for n in sorted(loop)] for loop in function.loops]
     assert words == [["vmovupd", "vaddpd", "jne", "call", "jmp", "cmpq", "jne"], ["vaddpd", "jne"]]
-    assert [function.depth(n) for n in range(5)] == [0, 0, 1, 2, 2]
+    assert [function.count_loops(n) for n in range(5)] == [0, 0, 1, 2, 2]
 
 
 def test_a_loop_that_is_entered_in_its_middle_is_one() -> None:

@@ -166,9 +166,9 @@ def test_a_library_that_changes_is_read_again(
 ) -> None:
     cell = CELLS["math"][0]
     build(tmp_path / "first", cell)
-    stamp = manifest.Snapshot.stamp
+    stamp = manifest.Snapshot.read_stamp
     monkeypatch.setattr(
-        manifest.Snapshot, "stamp", lambda self, path: (1, 1) if "libm.so" in path else stamp(self, path)
+        manifest.Snapshot, "read_stamp", lambda self, path: (1, 1) if "libm.so" in path else stamp(self, path)
     )
     programs.clear()
     build(tmp_path / "second", cell)

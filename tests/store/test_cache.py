@@ -294,7 +294,7 @@ for n in range(60):
 def test_processes_publishing_the_same_at_once_converge(store):
     running = [subprocess.Popen([sys.executable, "-c", PUBLISHER, str(store.path)]) for _ in range(3)]
     assert [process.wait() for process in running] == [0, 0, 0]
-    assert len(store.entries()) == 60
+    assert len(store.list_entries()) == 60
     assert [p for p in store.path.rglob("*") if p.name.startswith(".")] == []
 
 
@@ -351,7 +351,7 @@ def test_the_least_recently_used_go_first(store):
 def test_entries_are_listed_in_the_order_in_which_they_would_go(store):
     names = filled(store, 4)
     first = store.get(names[0]).library
-    assert [path for path, _ in store.entries()][-1] == first
+    assert [path for path, _ in store.list_entries()][-1] == first
 
 
 def test_the_limit_is_kept_when_publishing(tmp_path):
@@ -377,7 +377,7 @@ def test_prune_and_clear_say_what_they_removed(store):
     assert size > 3 * 64_000
     assert store.prune(size) == 0
     assert store.clear() == size
-    assert (store.size(), store.entries(), store.recall("fact")) == (0, (), None)
+    assert (store.size(), store.list_entries(), store.recall("fact")) == (0, (), None)
 
 
 def test_prune_refuses_a_negative_size(store):
@@ -415,7 +415,7 @@ def test_a_damaged_fact_is_forgotten(store):
 
 def test_scratch_is_private_and_goes_away_even_when_interrupted(store):
     def interrupted() -> Iterator[Path]:
-        with store.scratch() as folder:
+        with store.open_scratch() as folder:
             (folder / "a" / "b").mkdir(parents=True)
             seen.append((folder, os.stat(folder).st_mode & 0o777))
             raise KeyboardInterrupt
@@ -428,7 +428,7 @@ def test_scratch_is_private_and_goes_away_even_when_interrupted(store):
 
 
 def test_what_killed_compilations_left_is_swept_after_a_day(store):
-    with store.scratch() as folder:
+    with store.open_scratch() as folder:
         left = folder.parent / "left"
     left.mkdir()
     past = time.time() - 2 * 24 * 3600
@@ -454,18 +454,18 @@ def test_files_that_killed_publishers_left_are_swept_after_an_hour(store):
 
 
 def test_what_was_left_in_the_future_is_swept_too(store):
-    with store.scratch() as folder:
+    with store.open_scratch() as folder:
         left = folder.parent / "left"
     left.mkdir()
     os.utime(left, (4e9, 4e9))
-    with store.scratch() as used:
+    with store.open_scratch() as used:
         store.prune(10**9)
         assert (left.exists(), used.exists()) == (False, True)
 
 
 def test_storage_stays(store):
-    (store.storage("zig") / "x").write_text("1")
-    assert (store.storage("zig") / "x").read_text() == "1"
+    (store.open_storage("zig") / "x").write_text("1")
+    assert (store.open_storage("zig") / "x").read_text() == "1"
 
 
 # ------------------------------------------------------------------------- folders that cannot be used
@@ -570,7 +570,7 @@ def test_a_private_folder_that_was_cleaned_away_is_made_again_without_a_word(tmp
 
 def test_a_disk_without_room_for_a_compiler_is_not_compiled_on(store, monkeypatch):
     monkeypatch.setattr(folders, "has_room", lambda folder: not folder.is_relative_to(store.path))
-    with pytest.warns(CacheWarning, match="No space left.*disk space"), store.scratch() as folder:
+    with pytest.warns(CacheWarning, match="No space left.*disk space"), store.open_scratch() as folder:
         assert not folder.is_relative_to(store.path)
 
 
@@ -670,7 +670,7 @@ def test_compilers_work_in_no_folder_that_others_can_write_to(inner: str, tmp_pa
     (store.path / inner).mkdir(parents=True)
     store.path.chmod(0o700)
     (store.path / inner).chmod(0o777)
-    folders = {"storage": lambda: store.storage("zig"), "scratch": lambda: store.scratch().__enter__()}
+    folders = {"storage": lambda: store.open_storage("zig"), "scratch": lambda: store.open_scratch().__enter__()}
     with pytest.warns(CacheWarning, match=f"{inner} is writable by everybody"):
         folder = folders[inner]()
     assert not folder.is_relative_to(tmp_path)

@@ -59,7 +59,7 @@ def run(source: str = CELL, **options: Any) -> tuple[float, bool]:
 
 
 def key(source: str = CELL, **options: Any) -> str:
-    return c.LANGUAGE.key(source, options=make_options(options))
+    return c.LANGUAGE.make_key(source, options=make_options(options))
 
 
 @pytest.mark.parametrize(

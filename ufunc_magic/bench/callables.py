@@ -199,7 +199,7 @@ class _Sizes:
         nbytes = {one.label: count_bytes(args, results[one.label]) for one in present}
         self.bytes_per_element = nbytes[present[-1].label] / max(1, size)
         return [
-            one.entry(
+            one.make_entry(
                 calls[one.label],
                 size,
                 None if one.label == self.truth else check(results[one.label]),

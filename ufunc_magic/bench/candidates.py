@@ -66,7 +66,7 @@ class Candidate:
             return results
         return tuple(map(self.fetch, results)) if isinstance(results, tuple) else self.fetch(results)
 
-    def entry(
+    def make_entry(
         self,
         call: Call,
         measured: int,

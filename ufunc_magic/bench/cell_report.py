@@ -133,7 +133,7 @@ def _bound(code: CellFunction, place: CellPlace) -> Bound:
         return Bound(code.name, call=call, types=types, core=code.core, doc=code.doc.partition("\n")[0])
     if code.kind == "kernel":
         call = f"{code.name}[grid, block]({', '.join(code.parameters)})"
-    return Bound(code.name, code.kind, call, place.text(code.reason))
+    return Bound(code.name, code.kind, call, place.replace_marks(code.reason))
 
 
 def _spell_kind(name: str, value: Any) -> str:

@@ -87,7 +87,7 @@ def prepare_ufunc(request: Request, operands: Operands) -> Prepared:
             notes += [run] if run else []
         else:
             part = len(run[0].arguments[0])
-            entries.append(rival.entry(run[0], part, check_points(expected, run[1])))
+            entries.append(rival.make_entry(run[0], part, check_points(expected, run[1])))
     nbytes = sum(array.nbytes for array in (*arrays, *map(np.asarray, split_outputs(results))))
     label = request.candidates[0].label
     entries.append(TimedCall(f"{label}, 1 thread", "ufunc", request.call(arrays), number, verdict, nbytes))
@@ -355,7 +355,7 @@ def _time_python_loop(
             trusted = not expected or request.stateful or function is forms.exact or request.reference is not None
             if forms.watched and function is forms.watched.function:
                 call_on_elements(function, lists)
-                natural = forms.watched.natural()
+                natural = forms.watched.make_natural()
                 function, note, text = natural.function, natural.note, natural.text
                 if not trusted and not expectation.check_loop(function, lists, expected[0], dtypes=operands.out):
                     continue

@@ -426,7 +426,7 @@ class Outcome:
     returned: Arrays | None
     arguments: tuple[Any, ...]
 
-    def outputs(self, positions: Sequence[int]) -> Arrays:
+    def list_outputs(self, positions: Sequence[int]) -> Arrays:
         """The results, and the arguments at ``positions``, which the function changed."""
         return (*(self.returned or ()), *(self.arguments[position] for position in positions))
 
@@ -541,7 +541,7 @@ def check_outcome(
         return None
     sides = zip(before, (expected.arguments, result.arguments), strict=True)
     positions = sorted({position for were, are in sides for position in find_changed(were, are)})
-    right, actual = expected.outputs(positions), result.outputs(positions)
+    right, actual = expected.list_outputs(positions), result.list_outputs(positions)
     if len(right) != len(actual):
         return compare_results(right, actual)
     if not right:
@@ -553,7 +553,7 @@ def check_outcome(
     actual = tuple(map(_narrow_result, right, actual))
     terms = max((max(a.shape) for a in before[0] if isinstance(a, np.ndarray) and a.size), default=1)
     explain = explain_rounding(
-        lambda *moved: record_call(again, moved).outputs(positions), before[0], patience=patience
+        lambda *moved: record_call(again, moved).list_outputs(positions), before[0], patience=patience
     )
     return compare_results(right, actual, terms=terms, explain=explain)
 

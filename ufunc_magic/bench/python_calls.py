@@ -150,7 +150,7 @@ def prepare_function(request: Request, parameters: Parameters, deadline: float) 
                 notes.append(rival.describe_fault(fault))
                 continue
             if check is not None and check.ok:  # no person wrote the ones that disagree
-                entries.append(rival.entry(call(rival.function), elements, check))
+                entries.append(rival.make_entry(call(rival.function), elements, check))
         verdict = _check(request, deadline, truth, arguments, accepted.outcome)
         if None in (truth.outcome.returned, accepted.outcome.returned):
             notes.append("the results are not made of numbers, so they were not compared")

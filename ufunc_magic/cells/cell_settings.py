@@ -110,7 +110,7 @@ class CellBuild:
         flags = (*self.flags, *plan.flags, *(("-fopenmp",) if pragmas else ()))
         return plan, replace(self, flags=flags, link=(*self.link, *plan.link))
 
-    def arguments(self, output: str, *sources: Path) -> dict[str, Any]:
+    def list_arguments(self, output: str, *sources: Path) -> dict[str, Any]:
         """The arguments of `compilers.compile_shared` apart from the compiler and a unit's text."""
         return {
             "output": self.folder / output,
@@ -151,7 +151,7 @@ class CellBuild:
         read_first = re.findall(r"(?s)/\*.*?\*/|//[^\n]*|(#include <\S*>)", start[0] if start else "")
         return tuple(filter(None, read_first))
 
-    def files_read(self, provided: Sequence[str] = ()) -> FilesRead:
+    def list_files_read(self, provided: Sequence[str] = ()) -> FilesRead:
         """The files of the user that its compilations read; those in folders ``provided`` have a version."""
         return compilers.find_files_read(
             self.tool,
@@ -177,7 +177,7 @@ class CellBuild:
         alone = replace(self, flags=tuple(flags), link=(), options=replace(self.options, src=()))
         text = f"{self.before}#line 1 {codegen.quote_c(self.name)}\n{self.source}\n"
         try:
-            compilers.compile_shared(self.tool, text, **alone.arguments("alone"))
+            compilers.compile_shared(self.tool, text, **alone.list_arguments("alone"))
         except CompileError as fault:
             return fault if any(d.severity == "error" and d.file == self.name for d in fault.diagnostics) else None
         return None
@@ -213,7 +213,7 @@ class CellBuild:
             remedy="Write a function with its types, for example: double f(double x) { return 2*x; }" + more,
         )
 
-    def object_code(
+    def make_object_code(
         self, code: bytes, functions: Sequence[CellFunction], *, language: str, device: Mapping[str, Any] | None = None
     ) -> ObjectCode:
         """The object code that the compiler wrote."""

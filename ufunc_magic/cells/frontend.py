@@ -42,7 +42,14 @@ def make_cell_key(
     native = " ".join(runtime.cpu_features()) if options.arch == "native" else ""
     around = [os.environ.get(name, "") for name in _VARIABLES]
     libraries = _list_library_files(options.lib, options.library_dirs)
-    values = [options.key(), [tool and tool.identity() for tool in tools], (*flags,), (*link,), around, libraries]
+    values = [
+        options.make_key(),
+        [tool and tool.read_identity() for tool in tools],
+        (*flags,),
+        (*link,),
+        around,
+        libraries,
+    ]
     return store.make_key([language, _find_engine(), source, native, *map(repr, values), *more])
 
 

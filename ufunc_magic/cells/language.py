@@ -62,7 +62,7 @@ class Language:
     #: `compile` keeps an annotation for ``--annotate``; else the assembly serves.
     annotates: bool = False
 
-    def key(self, source: str, *, options: Options) -> str:
+    def make_key(self, source: str, *, options: Options) -> str:
         """The cache key of ``source``: all but files that could change its machine code.  Starts no process."""
         raise NotImplementedError
 
@@ -114,7 +114,7 @@ class Language:
 
     # -- reports
 
-    def notes(self, object_code: ObjectCode, options: Options) -> list[str]:
+    def list_notes(self, object_code: ObjectCode, options: Options) -> list[str]:
         """Return notes about the whole cell."""
         return []
 
@@ -150,14 +150,14 @@ class Language:
         OptionError
         """
 
-    def annotated(self, annotation: Any, place: CellPlace) -> Any:
+    def view_annotation(self, annotation: Any, place: CellPlace) -> Any:
         """Return the view of ``--annotate`` from what `compile` kept for it."""
         raise NotImplementedError
 
-    def described(self, object_code: ObjectCode) -> Mapping[str, str]:
+    def describe(self, object_code: ObjectCode) -> Mapping[str, str]:
         """Return lines that describe object code: what they are about, and their text."""
         return {}
 
-    def findings(self) -> Iterable[Finding]:
+    def list_findings(self) -> Iterable[Finding]:
         """Return what the doctor says about this language alone."""
         return ()

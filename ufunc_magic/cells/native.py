@@ -178,7 +178,7 @@ def _list_object_flags(tool: compilers.Toolchain) -> list[str]:
 
 def _compile_once(tool: compilers.Toolchain, text: str, *, flags: Sequence[str], output: Path) -> Path:
     """The object file of a unit that no cell changes, from the cache or for it."""
-    entry_key = store.make_key([output.stem, text, repr(tool.identity()), repr(flags)])
+    entry_key = store.make_key([output.stem, text, repr(tool.read_identity()), repr(flags)])
     cache = store.open_default()
     entry = cache.get(entry_key)
     if entry is None:

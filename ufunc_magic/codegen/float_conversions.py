@@ -29,17 +29,17 @@ class FloatConversions:
     whole: bool = False
     apart: frozenset[str] = frozenset()
 
-    def attribute(self, function: Function) -> str:
+    def write_attribute(self, function: Function) -> str:
         """The macro for loops of a function, and for the function where it is ``apart``."""
         truncates = function.body.truncates
         if function.name in self.apart:
             return _MACROS[truncates or "signed"]
         return _MACROS["unsigned"] if truncates == "unsigned" else ""
 
-    def declarations(self, unit: Unit) -> list[str]:
+    def write_declarations(self, unit: Unit) -> list[str]:
         """C text after the cell: its functions that are ``apart``, declared once more as such."""
         functions = {f.name: f for f in unit.functions if f.name in self.apart}
-        lines = [f"{self.attribute(f)} __typeof__({name}) {name};" for name, f in functions.items()]
+        lines = [f"{self.write_attribute(f)} __typeof__({name}) {name};" for name, f in functions.items()]
         # gcc warns of attributes that follow the definition, and heeds them.
         quiet = ["#pragma GCC diagnostic push", '#pragma GCC diagnostic ignored "-Wattributes"']
         return [*quiet, *lines, "#pragma GCC diagnostic pop"] if lines else []

@@ -118,7 +118,7 @@ def translate(
     cplus = options.cplus
     conversions = find_conversions(unit, options=options)
     loops = [
-        replace(loop, conversions=conversions.attribute(loop.signature.function))
+        replace(loop, conversions=conversions.write_attribute(loop.signature.function))
         for loop in make_instances(signatures, unit, options=options)
     ]
     # Before the cell, whose macros would rewrite it.
@@ -132,7 +132,7 @@ def translate(
     else:
         parts += [f"#line 1 {quote_c(name)}", cell]
     parts += ["", template("support.h"), template("types.hpp" if cplus else "types.h")]
-    parts += conversions.declarations(unit)
+    parts += conversions.write_declarations(unit)
     parts += [*_declare_simd(math.functions, cplus=cplus), *_define_complex_functions(math.complex)]
     parts += filter(None, [exports.text])
     return _make_translation(parts, loops, [cell, name], exports=exports, options=options, math=math)
@@ -176,7 +176,7 @@ def append(
         functions,
     ]
     whole = FloatConversions(whole=True)
-    instances = [replace(i, conversions=whole.attribute(i.signature.function)) for i in instances]
+    instances = [replace(i, conversions=whole.write_attribute(i.signature.function)) for i in instances]
     return _make_translation(parts, instances, [c, functions, seed], exports=Exports(), options=options, math=math)
 
 
@@ -190,7 +190,7 @@ def _make_translation(
     math: VectorMath,
 ) -> Translation:
     """The unit of these texts and of types, loops and tables; ``seed`` makes the marker its own."""
-    marker = _MARKER + hashlib.sha256("\0".join([*seed, repr(options.key())]).encode()).digest()[:16]
+    marker = _MARKER + hashlib.sha256("\0".join([*seed, repr(options.make_key())]).encode()).digest()[:16]
     numbers = [*map(str, marker)]
     types, loops, leaves = [], [], []
     for k, instance in enumerate(instances):

@@ -87,7 +87,7 @@ def describe(toolchain: Toolchain) -> Description:
         If the compiler cannot preprocess an empty file.
     """
     library = find_libmvec()
-    cache, fact = store.open_default(), f"compiler 4 {toolchain.identity()!r} {library}"
+    cache, fact = store.open_default(), f"compiler 4 {toolchain.read_identity()!r} {library}"
     if state := cache.recall(fact):
         lists = {"libmvec": frozenset(state["libmvec"]), "include_folders": tuple(state["include_folders"])}
         return Description(**state | lists)

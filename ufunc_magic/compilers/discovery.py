@@ -48,7 +48,7 @@ class Toolchain:
     mtime_ns: int
     origin: str
 
-    def identity(self) -> tuple[str, ...]:
+    def read_identity(self) -> tuple[str, ...]:
         """Values that change when the compiler changes, for cache keys; read without running it."""
         return (self.kind, self.path, str(self.size), str(self.mtime_ns), str(self.cplus), *self.command)
 

@@ -144,7 +144,7 @@ def _examine_cache() -> Iterator[Finding]:
     remedy = "export UFUNC_MAGIC_CACHE=~/ufunc_magic_cache" if fault else ""
     yield Finding(group, "folder", folder, not fault, remedy)
     used, limit = cache.size() / 1e6, cache.limit / 1e6
-    yield Finding(group, "objects", f"{len(cache.entries())}, {used:.1f} MB of at most {limit:.0f} MB")
+    yield Finding(group, "objects", f"{len(cache.list_entries())}, {used:.1f} MB of at most {limit:.0f} MB")
 
 
 def find_installed_version(package: str) -> str:

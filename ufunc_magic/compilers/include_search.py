@@ -129,12 +129,12 @@ def find_files_read(
     here = find_working_folder()
     read = list(dict.fromkeys(_make_absolute(path, here) for path in spelled))
     read = [path for path in read if not path.startswith(("/dev/", "/proc/", f"{folder}{os.sep}"))]
-    lookups = _Lookups.along([*flags, *toolchain.command], describe(toolchain).include_folders, provided)
+    lookups = _Lookups.follow_compilers([*flags, *toolchain.command], describe(toolchain).include_folders, provided)
     lookups.files |= dict.fromkeys(path for path in read if not path.startswith(lookups.others))
     for place, content in [(here, text), *((os.path.dirname(path), _read_content(path)) for path in [*lookups.files])]:
         lookups.follow(place, content)
-    lookups.shadow(path for path in read if path.startswith(lookups.compilers))
-    return lookups.result()
+    lookups.note_shadowed(path for path in read if path.startswith(lookups.compilers))
+    return lookups.list_files()
 
 
 def find_files_named(text: str, *, arguments: Sequence[str], provided: Sequence[str]) -> FilesRead:
@@ -148,7 +148,7 @@ def find_files_named(text: str, *, arguments: Sequence[str], provided: Sequence[
     provided : sequence of str
         As for `find_files_read`, with the compiler's own folders.
     """
-    lookups = _Lookups.along(arguments, (), provided)
+    lookups = _Lookups.follow_compilers(arguments, (), provided)
     pending, visited = [(find_working_folder(), text)], set[str]()
     while pending:
         place, content = pending.pop()
@@ -156,7 +156,7 @@ def find_files_named(text: str, *, arguments: Sequence[str], provided: Sequence[
         lookups.known = lookups.known and not any(computed for *_, computed in _INCLUDE.findall(content))
         pending += [(os.path.dirname(path), _read_content(path)) for path in lookups.files if path not in visited]
         visited |= lookups.files.keys()
-    return lookups.result()
+    return lookups.list_files()
 
 
 @dataclass
@@ -188,7 +188,7 @@ class _Lookups:
     known: bool = True
 
     @classmethod
-    def along(cls, arguments: Sequence[str], compilers: Sequence[str], provided: Sequence[str]) -> _Lookups:
+    def follow_compilers(cls, arguments: Sequence[str], compilers: Sequence[str], provided: Sequence[str]) -> _Lookups:
         """Lookups along the search path of a compiler with its own folders and ``provided`` ones."""
         search, here = search_path(arguments), find_working_folder()
         own, ignored = _list_starts(compilers), _list_starts(provided)
@@ -215,7 +215,9 @@ class _Lookups:
         for quoted, angled, computed in _INCLUDE.findall(text):
             # If a macro gives the name, the compiler reports the file.
             names = (
-                [name for path in self.files for name in self._names(path, place)] if computed else [quoted or angled]
+                [name for path in self.files for name in self._list_names(path, place)]
+                if computed
+                else [quoted or angled]
             )
             paths += [self.find(name, "" if angled else place) for name in names]
         for quoted, angled, _ in _UNREPORTED.findall(text):
@@ -241,13 +243,13 @@ class _Lookups:
         self._note(missing)
         return ""
 
-    def shadow(self, headers: Iterable[str]) -> None:
+    def note_shadowed(self, headers: Iterable[str]) -> None:
         """Note where the compiler's own ``headers``, which include each other, would be found first."""
         for path in headers if self.search.folders else ():
             names = [path.removeprefix(start) for start in self.compilers if path.startswith(start)]
             self._note(_make_absolute(name, folder) for folder in self.search.folders for name in names)
 
-    def result(self) -> FilesRead:
+    def list_files(self) -> FilesRead:
         """The files that were found, and the paths that were not."""
         here, files = find_working_folder(), tuple(self.files)
         bound = self.bound or any(path.startswith(os.path.join(here, "")) for path in (*files, *self.candidates))
@@ -255,7 +257,7 @@ class _Lookups:
         # Another working folder means other files where one of them is in it, or could be.
         return FilesRead(files, absent=absent, folder=here * bool(bound and (files or absent)), known=self.known)
 
-    def _names(self, path: str, place: str) -> list[str]:
+    def _list_names(self, path: str, place: str) -> list[str]:
         """The names by which a file can be included from the folder ``place``."""
         starts = (os.path.join(folder, "") for folder in (place, *self.search.every))
         return [path.removeprefix(start) for start in starts if path.startswith(start)]

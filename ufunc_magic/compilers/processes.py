@@ -435,5 +435,5 @@ def _make_environment(command: Sequence[str], folder: pathlib.Path | None) -> di
         environment["TMPDIR"] = environment["ZIG_LOCAL_CACHE_DIR"] = str(folder)
     if any(os.path.basename(word).startswith("zig") for word in command[:2]):
         # It builds a runtime once, of 70 MB.
-        environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(store.open_default().storage("zig")))
+        environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(store.open_default().open_storage("zig")))
     return environment

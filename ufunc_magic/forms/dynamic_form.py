@@ -174,7 +174,7 @@ def _write_module(scope: DynamicScope, main: Routine, signature: Signature | Non
         for at in waiting:
             body = DynamicWriter(scope, main, results=lambda *values: [v.node for v in values])
             body.variables = {}
-            statements[at] = body.statements([scope.program.statements[at]])
+            statements[at] = body.write_statements([scope.program.statements[at]])
     imports = [ast.parse(text).body[0] for text in sorted(set(scope.imported.values()))]
     constants = [line for line, _ in scope.constants.values()]
     head = [*_write_zeros(scope), *(line for at in sorted(statements) for line in statements[at])]
@@ -249,17 +249,17 @@ def _write_function(scope: DynamicScope, routine: Routine, signature: Signature 
     if signature is not None and (outputs or signature.core):
         variables = {position: body.variables[p.symbol].name for position, p in enumerate(routine.parameters)}
         lists = OperandLists(signature, variables, {n: p.type for n, p in enumerate(routine.parameters)})
-        names, head = lists.parameters(), lists.sizes()
+        names, head = lists.write_parameters(), lists.write_sizes()
         changes = find_changes(function)
         for operand in operands.values():
             symbol = routine.parameters[operand.index].symbol
             assigned = is_assigned_first(function, symbol)
-            head += lists.opening(operand, assigned=assigned, changed=bool(operand.core and symbol in changes))
-        closing += [lists.closing(o) for o in outputs]
+            head += lists.write_opening(operand, assigned=assigned, changed=bool(operand.core and symbol in changes))
+        closing += [lists.write_closing(o) for o in outputs]
     elif signature is not None:
         names = [n for position, n in enumerate(names) if position in operands]
     body.prepare(function.body.body)
-    lines = [*head, *body.statements(function.body.body)]
+    lines = [*head, *body.write_statements(function.body.body)]
     if closing and not (lines and isinstance(lines[-1], ast.Return)):
         lines.append(write_return(closing))
     if body.globals:

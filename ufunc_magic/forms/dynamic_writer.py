@@ -49,7 +49,7 @@ class DynamicScope(ModuleScope):
     names: set[Symbol] = field(default_factory=set)
     imported: dict[str, str] = field(default_factory=dict)
 
-    def routine(self, call: ir.FunctionCall, count: int) -> Routine:
+    def find_routine(self, call: ir.FunctionCall, count: int) -> Routine:
         function = self.program.functions[call.name][max(call.overload, 0)]
         if self.main is not None and function is self.main.function:
             return self.main
@@ -132,7 +132,7 @@ class DynamicWriter(PythonWriter):
         return super()._write_constant(node)
 
     def _convert(self, node: ir.Convert) -> Expr:
-        inner = self.value(node.value)
+        inner = self.write_value(node.value)
         if node.explicit and inner.type.kind == "o" and node.type.kind in "iu":
             return Expr(call("int", inner), node.type)
         if "o" in (inner.type.kind, node.type.kind) or not (inner.type.arithmetic and node.type.arithmetic):
@@ -143,8 +143,8 @@ class DynamicWriter(PythonWriter):
             return Expr(write_mark("as_float", self.settle(inner)), DOUBLE)  # Python's operators do it by themselves
         return super()._convert(node)
 
-    def initial(self, node: Expression, t: CType, *, frozen: bool = False) -> Expr:
-        return self.value(node)
+    def write_initial(self, node: Expression, t: CType, *, frozen: bool = False) -> Expr:
+        return self.write_value(node)
 
     def _write_braced(self, node: ir.Aggregate, *, frozen: bool = False) -> Expr:
         if node.type.kind != "t":
@@ -189,7 +189,7 @@ class DynamicWriter(PythonWriter):
         if node.op == "%" and node.type.kind == "f":
             row = find_math_function("fmod")
             assert row is not None
-            return self.library(*row, [self.operand(node.left), self.operand(node.right)], node)
+            return self.write_library_call(*row, [self.write_operand(node.left), self.write_operand(node.right)], node)
         e = super()._write_binary(node)
         if node.overflow_raises and e.loose:
             return Expr(write_mark("as_int", e, e.type.low, e.type.high), e.type)
@@ -202,7 +202,7 @@ class DynamicWriter(PythonWriter):
             e = Expr(write_operation(op, left, right), t)
             low, high = right.range
             return replace(e, low=min(low + 1, 0), high=max(high - 1, 0)) if op == "%" else e
-        left, right = self.settle(self.operand(node.left)), self.settle(self.operand(node.right))
+        left, right = self.settle(self.write_operand(node.left)), self.settle(self.write_operand(node.right))
         if op == "/":
             return round_result(Expr(write_operation("/", left, right), t))
         word = "modulo" if op == "%" else "floor" if node.python else "floor_c"
@@ -216,7 +216,7 @@ class DynamicWriter(PythonWriter):
                 return Expr(write_mark("int_power", left, right), t, loose=True)
             ends = [end**right.value for end in left.range]
             return Expr(write_operation("**", left, right), t, loose=max(map(abs, ends)) > t.high)
-        left, right = self.settle(self.operand(node.left)), self.settle(self.operand(node.right))
+        left, right = self.settle(self.write_operand(node.left)), self.settle(self.write_operand(node.right))
         if t.kind == "c":
             return round_result(Expr(write_mark("cpow", left, right), t))
         if left.type.integral and right.type.integral and right.value is None:
@@ -241,13 +241,13 @@ class DynamicWriter(PythonWriter):
     def _write_conditional(self, node: ir.Conditional) -> Expr:
         if node.type.arithmetic:
             return super()._write_conditional(node)
-        test = self.condition(node.test)
-        left, right = (self.convert(self.value(side), node.type) for side in (node.yes, node.no))
+        test = self.write_condition(node.test)
+        left, right = (self.convert(self.write_value(side), node.type) for side in (node.yes, node.no))
         return Expr(ast.IfExp(test.node, left.node, right.node), node.type)
 
-    def condition(self, node: Expression) -> Expr:
+    def write_condition(self, node: Expression) -> Expr:
         e = self._find_truth(node)
-        return e if e is not None else super().condition(node)
+        return e if e is not None else super().write_condition(node)
 
     def _find_truth(self, node: Expression) -> Expr | None:
         """The truth of an object or an array, which Python asks as Cython does."""
@@ -264,7 +264,7 @@ class DynamicWriter(PythonWriter):
             return self._write_over_lists(node, values)
         name = node.template.partition("(")[0]
         if name in self.scope.program.functions:  # as a value, or with keywords
-            self.scope.request(self.scope.routine(ir.FunctionCall(OBJECT, name, (), at=node.at), 0))
+            self.scope.request(self.scope.find_routine(ir.FunctionCall(OBJECT, name, (), at=node.at), 0))
         return Expr(parse_template(node.template, *values), node.type, truth=node.type.kind == "b")
 
     def is_in_lists(self, t: CType) -> bool:
@@ -276,7 +276,7 @@ class DynamicWriter(PythonWriter):
         text = node.template
         if not text.startswith("{}["):
             if "{}." in text:
-                raise self.stop(f"uses `{self.brief(node)}` of an array", node)
+                raise self.stop(f"uses `{self.shorten(node)}` of an array", node)
             return Expr(parse_template(text, *values), node.type, truth=node.type.kind == "b")
         base, *indices = values
         parts = text[3:-1].split(", ")
@@ -286,11 +286,11 @@ class DynamicWriter(PythonWriter):
             rows = base.node if parts[0] == ":" else parse_template(f"{{}}[{parts[0]}]", base, *indices[:-1])
             return Expr(parse_template("[row[{}] for row in {}]", indices[-1], rows), node.type)
         if any(":" in part for part in parts[:-1]):
-            raise self.stop(f"takes a slice that lists do not support: `{self.brief(node)}`", node)
+            raise self.stop(f"takes a slice that lists do not support: `{self.shorten(node)}`", node)
         return Expr(parse_template("{}" + "".join(f"[{part}]" for part in parts), base, *indices), node.type)
 
     def _write_length(self, node: ir.Length) -> Expr:
-        base = self.value(node.base)
+        base = self.write_value(node.base)
         if self.is_in_lists(base.type):
             return Expr(write_length(base.text, node.axis), INDEX, low=0, high=_MOST)
         return Expr(parse_template("{}.shape[{}]", base, node.axis), INDEX, low=0, high=_MOST)
@@ -301,10 +301,10 @@ class DynamicWriter(PythonWriter):
         while isinstance(base, ir.Element) and base.type.kind == "a":
             indices.insert(0, base.index)
             base = base.base
-        e = None if self._find_pointed(base) is not None else self.value(base)
+        e = None if self._find_pointed(base) is not None else self.write_value(base)
         if len(indices) == 1 or e is None or self.is_in_lists(e.type) or e.type.kind != "a":
             return super()._write_element(node)
-        parts = [index if index.loose else self.settle(index) for index in map(self.value, indices)]
+        parts = [index if index.loose else self.settle(index) for index in map(self.write_value, indices)]
         subscript = ast.Subscript(e.node, ast.Tuple([part.node for part in parts]))
         return Expr(subscript, node.type, truth=node.type.kind == "b")
 
@@ -324,20 +324,20 @@ class DynamicWriter(PythonWriter):
     # -- calls --------------------------------------------------------------------------------------
 
     def _write_own_call(self, node: ir.FunctionCall) -> tuple[Expr, list[Expr]]:
-        routine = self.scope.routine(node, len(node.arguments))
+        routine = self.scope.find_routine(node, len(node.arguments))
         if routine.main and not routine.plain:
             raise self.stop(f"calls itself (`{node.name}`) with pointers", node)
         values = []
         for parameter, argument in zip(routine.parameters, node.arguments, strict=False):
             if parameter.type.kind == "a" and argument.type.kind == "a" and argument.type.length is None:
                 self._check_pointer(argument)
-            values.append(self.convert(self.value(argument), parameter.type, node=node, final=True))
+            values.append(self.convert(self.write_value(argument), parameter.type, node=node, final=True))
         t = node.type if node.type.kind == "o" else routine.returns
         name = self.scope.request(routine) if not routine.main else routine.name
         return Expr(call(name, *values), t, truth=t.kind == "b"), []
 
     def _check_pointer(self, argument: Expression) -> None:
-        self.value(argument)
+        self.write_value(argument)
 
     def _write_library(self, name: str, arguments: Sequence[Expression], node: ir.FunctionCall) -> Expr:
         if node.through is not None:
@@ -366,7 +366,7 @@ class DynamicWriter(PythonWriter):
     def _write_parallel(self, node: ir.ParallelAssignment) -> Lines:
         places = [self.place(a.place) for a in node.assignments]
         pairs = zip(node.assignments, places, strict=True)
-        values = [self.convert(self.value(a.value), p.type, node=a.value) for a, p in pairs]
+        values = [self.convert(self.write_value(a.value), p.type, node=a.value) for a, p in pairs]
         return [assign(ast.Tuple([p.node for p in places]), ast.Tuple([v.node for v in values]))]
 
     def _write_unpack(self, node: ir.Unpack) -> Lines:
@@ -386,7 +386,7 @@ class DynamicWriter(PythonWriter):
         target = node.template.removesuffix(" = {}")
         *parts, item = values
         if ", " in target or parts[0].type.of is None or not parts[0].type.of.arithmetic:
-            raise self.stop(f"fills a part of an array: `{self.brief(node)}`", node)
+            raise self.stop(f"fills a part of an array: `{self.shorten(node)}`", node)
         part = parse_template(target, *parts)
         if item.type.arithmetic:
             item = self.convert(item, parts[0].type.of)

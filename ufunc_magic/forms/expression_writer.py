@@ -62,22 +62,22 @@ class ExpressionWriter(Operators):
         self.before: Lines | None = None
         self._current: list[Expr] = []
 
-    def value(self, node: Expression) -> Expr:
+    def write_value(self, node: Expression) -> Expr:
         write = self._EXPRESSIONS.get(type(node))
         if write is None:
-            raise self.refused(node)
+            raise self.refuse(node)
         return write(self, node)
 
     def write_settled(self, node: Expression) -> Expr:
-        return self.settle(self.value(node))
+        return self.settle(self.write_value(node))
 
-    def brief(self, node: Node) -> str:
+    def shorten(self, node: Node) -> str:
         """The cell's words at ``node``, shortened."""
-        text = self.scope.program.words(node)
+        text = self.scope.program.quote(node)
         return text if len(text) <= 40 else text[:37] + "..."
 
-    def refused(self, node: Node) -> Stop:
-        return self.stop(f"uses `{self.brief(node)}`, which has no Python form", node)
+    def refuse(self, node: Node) -> Stop:
+        return self.stop(f"uses `{self.shorten(node)}`, which has no Python form", node)
 
     @contextmanager
     def _enter_expression(self) -> Iterator[None]:
@@ -116,7 +116,7 @@ class ExpressionWriter(Operators):
         return round_result(Expr(number(value), t, value=value))
 
     def _write_string(self, node: ir.StringLiteral) -> Expr:
-        raise self.refused(node)
+        raise self.refuse(node)
 
     def _write_name(self, node: ir.Name) -> Expr:
         symbol = node.symbol
@@ -138,12 +138,12 @@ class ExpressionWriter(Operators):
         if symbol.initial is None:
             raise self.stop(f"uses the variable `{symbol.name}`, which has no value in the cell", symbol)  # type: ignore[arg-type]
         if symbol.type.kind == "?":
-            self.value(symbol.initial)  # why its type is not known
+            self.write_value(symbol.initial)  # why its type is not known
         self.scope.check_type(symbol.type, symbol)
         if symbol.type.kind == "a" and symbol.type.length is None:
             raise self.stop(f"uses the pointer `{symbol.name}`", symbol)  # type: ignore[arg-type]
         with self._enter_expression():
-            e = self.settle(self.initial(symbol.initial, symbol.type, frozen=True))
+            e = self.settle(self.write_initial(symbol.initial, symbol.type, frozen=True))
         whole = evaluate_integer(symbol.initial) if symbol.type.integral else None
         name = ast.Name(self.scope.name_constant(symbol.name))
         known = e.value if isinstance(e.value, float) else whole
@@ -157,67 +157,69 @@ class ExpressionWriter(Operators):
     def _convert(self, node: ir.Convert) -> Expr:
         t = node.type
         if t.kind == "v":
-            return replace(self.value(node.value), type=VOID)
+            return replace(self.write_value(node.value), type=VOID)
         if node.explicit and t.kind == "a":
-            raise self.stop(f"casts a pointer: `{self.brief(node)}`", node)
+            raise self.stop(f"casts a pointer: `{self.shorten(node)}`", node)
         if t.kind in "?V":
             self.scope.check_type(t, node)
         if t.kind == "c" and isinstance(node.value, ir.Aggregate):
             return self._write_braced(node.value)
-        e = self.operand(node.value) if t.kind == "c" else self.value(node.value)
+        e = self.write_operand(node.value) if t.kind == "c" else self.write_value(node.value)
         if not node.explicit and t.kind in "iu" and e.type.integral:
             return replace(self.settle(e), type=t) if e.logical or e.truth else self.make_modular(e, t)
         return self.convert(e, t, node=node.value)
 
-    def operand(self, node: Expression) -> Expr:
+    def write_operand(self, node: Expression) -> Expr:
         """A value without its implicit conversion to a floating-point type: Python's operators do that themselves."""
         while (
             isinstance(node, ir.Convert) and not node.explicit and node.type.kind in "fc" and node.value.type.arithmetic
         ):
             node = node.value
-        return self.value(node)
+        return self.write_value(node)
 
     def _write_binary(self, node: ir.Binary) -> Expr:
         for side in (node.left, node.right):
             if side.type.kind == "a":
-                self.value(side)
+                self.write_value(side)
                 raise self.stop("does pointer arithmetic", node)
         if node.compares:
-            return replace(self.compare(node.op, self.operand(node.left), self.operand(node.right)), type=node.type)
-        return self.binary(node.op, self.operand(node.left), self.operand(node.right), node)
+            return replace(
+                self.compare(node.op, self.write_operand(node.left), self.write_operand(node.right)), type=node.type
+            )
+        return self.write_binary(node.op, self.write_operand(node.left), self.write_operand(node.right), node)
 
-    def condition(self, node: Expression) -> Expr:
+    def write_condition(self, node: Expression) -> Expr:
         """An expression of which only truth matters."""
         while isinstance(node, ir.Convert) and not node.explicit and node.type == BOOL:
             node = node.value
-        e = self.value(node)
+        e = self.write_value(node)
         if e.type.kind in "av":
-            raise self.stop(f"asks whether `{self.brief(node)}` is null", node)
+            raise self.stop(f"asks whether `{self.shorten(node)}` is null", node)
         return e if e.logical else write_test(self.settle(e))
 
     def _write_logical(self, node: ir.Logical) -> Expr:
-        left = self.condition(node.left)
+        left = self.write_condition(node.left)
         with self._enter_expression():
-            right = self.condition(node.right)
+            right = self.write_condition(node.right)
         both = left.truth and right.truth
         written = write_operation("and" if node.op == "&&" else "or", left, right)
         return Expr(written, node.type, low=0, high=1, truth=both, logical=not both)
 
     def _write_unary(self, node: ir.Unary) -> Expr:
         if node.op == "!":
-            return Expr(write_negation(self.condition(node.operand)), node.type, low=0, high=1, truth=True)
-        e = self.value(node.operand)
+            return Expr(write_negation(self.write_condition(node.operand)), node.type, low=0, high=1, truth=True)
+        e = self.write_value(node.operand)
         if not e.type.arithmetic or (node.op == "~" and not e.type.integral):
-            raise self.stop(f"contains `{self.brief(node)}`, which has no Python form", node)
-        return self.negative(e) if node.op == "-" else self.flip_bits(e)
+            raise self.stop(f"contains `{self.shorten(node)}`, which has no Python form", node)
+        return self.negate(e) if node.op == "-" else self.flip_bits(e)
 
     def _write_conditional(self, node: ir.Conditional) -> Expr:
-        test = self.condition(node.test)
+        test = self.write_condition(node.test)
         with self._enter_expression():
-            left, right = self.value(node.yes), self.value(node.no)
+            left, right = self.write_value(node.yes), self.write_value(node.no)
         if not node.type.arithmetic:
-            raise self.stop(f"contains `{self.brief(node)}`, which has no Python form", node)
-        return self.chosen(test, left, right, node.type)
+            raise self.stop(f"contains `{self.shorten(node)}`, which has no Python form", node)
+        return self.write_choice(test, left, right, node.type)
 
     # -- places -----------------------------------------------------------------------------------
 
@@ -232,10 +234,10 @@ class ExpressionWriter(Operators):
                     raise self.stop(f"moves the pointer `{variable.name}`", node)
                 return variable.expression
             case ir.Element() | ir.Field():
-                return self.value(node)
+                return self.write_value(node)
             case ir.OpaqueExpression():
                 raise self.stop(node.reason, node)
-        raise self.stop(f"assigns to `{self.brief(node)}`", node)
+        raise self.stop(f"assigns to `{self.shorten(node)}`", node)
 
     def _find_pointed(self, node: Expression) -> Expr | None:
         """The one value that the pointer ``node`` points to, which Python holds under its name."""
@@ -247,61 +249,61 @@ class ExpressionWriter(Operators):
         star = subscript.at == NOWHERE
         if (one := self._find_pointed(base)) is not None:
             if evaluate_integer(subscript) != 0:
-                name = self.brief(base)
-                raise self.stop(f"uses `{self.brief(node)}`, but `{name}` is a single number", node)
+                name = self.shorten(base)
+                raise self.stop(f"uses `{self.shorten(node)}`, but `{name}` is a single number", node)
             return one
-        e = self.value(base)
+        e = self.write_value(base)
         if e.type.kind != "a" or e.type.of is None:
-            what = f"follows the pointer `{self.brief(base)}`"
-            raise self.stop(what if star else f"subscripts `{self.brief(base)}`, which is not an array", node)
-        index = self.value(subscript)
+            what = f"follows the pointer `{self.shorten(base)}`"
+            raise self.stop(what if star else f"subscripts `{self.shorten(base)}`, which is not an array", node)
+        index = self.write_value(subscript)
         if not index.type.integral:
-            raise self.stop(f"uses `{self.brief(subscript)}` as a subscript", node)
+            raise self.stop(f"uses `{self.shorten(subscript)}` as a subscript", node)
         index = index if index.loose else self.settle(index)
         return Expr(parse_template("{}[{}]", e, index), e.type.of, truth=e.type.of.kind == "b")
 
     def _write_field(self, node: ir.Field) -> Expr:
-        e = self.value(node.base)
+        e = self.write_value(node.base)
         if e.type.kind != "c" or node.name not in ("real", "imag"):
-            raise self.stop(f"uses `{self.brief(node)}`", node)
+            raise self.stop(f"uses `{self.shorten(node)}`", node)
         return Expr(ast.Attribute(e.node, node.name), replace(node.type, kind="f"))
 
     def _write_address(self, node: ir.AddressOf) -> Expr:
-        raise self.stop(f"takes an address: `{self.brief(node)}`", node)
+        raise self.stop(f"takes an address: `{self.shorten(node)}`", node)
 
-    def address(self, node: Expression) -> Expr:
+    def write_address(self, node: Expression) -> Expr:
         """The place whose address an argument is."""
         if isinstance(node, ir.AddressOf):
             return self.place(node.place)
         if (one := self._find_pointed(node)) is not None:
             return one
-        e = self.value(node)
+        e = self.write_value(node)
         if e.type.kind != "a" or e.type.of is None:
-            raise self.stop(f"follows the pointer `{self.brief(node)}`", node)
+            raise self.stop(f"follows the pointer `{self.shorten(node)}`", node)
         return Expr(parse_template("{}[0]", e), e.type.of)
 
     # -- assignments ------------------------------------------------------------------------------
 
-    def effect(self, node: Expression) -> Lines:
+    def write_effect(self, node: Expression) -> Lines:
         """An expression evaluated for what it does, as statements."""
         match node:
             case ir.Comma(first=first, second=second):
-                return self.effect(first) + self.effect(second)
+                return self.write_effect(first) + self.write_effect(second)
             case ir.Assignment():
                 return [self.store(*self._write_change(node), node)]
             case ir.FunctionCall():
                 return self._write_call_statement(node)
             case ir.Convert(explicit=True, type=t, value=inner) if t.kind == "v":
-                return [] if isinstance(inner, ir.Name) else self.effect(inner)
+                return [] if isinstance(inner, ir.Name) else self.write_effect(inner)
             case ir.Name() | ir.Constant():
                 return []
-        return [ast.Expr(self.value(node).node)]
+        return [ast.Expr(self.write_value(node).node)]
 
     def _write_comma(self, node: ir.Comma) -> Expr:
         if self.before is None:
             raise self.stop("uses the comma operator inside a condition", node)
-        self.before += self.effect(node.first)
-        return self.value(node.second)
+        self.before += self.write_effect(node.first)
+        return self.write_value(node.second)
 
     def _write_change(self, node: ir.Assignment) -> tuple[Expr, Expr]:
         """The place that an assignment changes, and what it becomes."""
@@ -309,9 +311,9 @@ class ExpressionWriter(Operators):
         op, amount = _find_move(node.value)
         if op is not None and any(isinstance(n, ast.NamedExpr) for n in walk_python(target.node)):
             # It would be written twice.
-            raise self.stop(f"changes a subscript with a side effect: `{self.brief(node)}`", node)
+            raise self.stop(f"changes a subscript with a side effect: `{self.shorten(node)}`", node)
         self._current.append(target)
-        value = self.initial(node.value, target.type)
+        value = self.write_initial(node.value, target.type)
         self._current.pop()
         if amount == 1 and target.low is not None and not value.loose:
             value = replace(value, low=target.low, high=target.high)  # a counter keeps its range
@@ -329,11 +331,11 @@ class ExpressionWriter(Operators):
         if not node.postfix:
             return after
         step = _find_move(node.value)[0]
-        return self.binary("-" if step == "+" else "+", after, write_constant(1, INT), node)
+        return self.write_binary("-" if step == "+" else "+", after, write_constant(1, INT), node)
 
     def _write_walrus(self, target: Expr, value: Expr, node: ir.Assignment) -> Expr:
         if not isinstance(target.node, ast.Name):
-            raise self.stop(f"assigns inside an expression: `{self.brief(node)}`", node)
+            raise self.stop(f"assigns inside an expression: `{self.shorten(node)}`", node)
         value = self.convert(value, target.type, node=node)
         return replace(value, node=ast.NamedExpr(target.node, value.node), value=None)
 
@@ -344,7 +346,7 @@ class ExpressionWriter(Operators):
         if not targets:
             return e
         if self.before is None:
-            raise self.stop(f"calls `{self.brief(node)}`, which stores through a pointer, inside a condition", node)
+            raise self.stop(f"calls `{self.shorten(node)}`, which stores through a pointer, inside a condition", node)
         if e.type == VOID:
             raise self.stop("uses the value of a void function", node)
         name = ast.Name(self.scope.make_fresh_name("result"))
@@ -358,7 +360,7 @@ class ExpressionWriter(Operators):
             lines: Lines = []
             for word, argument in zip(("sin", "cos"), node.arguments[1:], strict=True):
                 e = self._write_library(f"{word}{short[6:]}", (first,), node)
-                lines.append(self.store(self.address(argument), e, node))
+                lines.append(self.store(self.write_address(argument), e, node))
             return lines
         e, targets = self._prepare_call(node)
         if not targets:
@@ -371,8 +373,8 @@ class ExpressionWriter(Operators):
             return self._write_own_call(node)
         short = node.name.removeprefix("__builtin_").removeprefix("std::")
         if short in ("frexp", "modf") and len(node.arguments) == 2:
-            e = Expr(call(f"math.{short}", self.settle(self.operand(node.arguments[0]))), DOUBLE)
-            return e, [self.address(node.arguments[1])]
+            e = Expr(call(f"math.{short}", self.settle(self.write_operand(node.arguments[0]))), DOUBLE)
+            return e, [self.write_address(node.arguments[1])]
         return self._write_library(node.name, node.arguments, node), []
 
     def _write_library(self, name: str, arguments: Sequence[Expression], node: ir.FunctionCall) -> Expr:
@@ -382,21 +384,21 @@ class ExpressionWriter(Operators):
         if short in ("min", "max", "clamp") and node.target == "library" and node.type.arithmetic:
             values = [self.write_settled(a) for a in arguments]
             if short == "clamp":
-                return self.extreme("min", [self.extreme("max", values[:2]), values[2]])
-            return self.extreme(short, values)
+                return self.write_extreme("min", [self.write_extreme("max", values[:2]), values[2]])
+            return self.write_extreme(short, values)
         entry = find_math_function(name)
         if entry is None or not entry[0].python:
             raise self.stop(f"calls `{short}`, which Python does not have", node)
-        values = [self.settle(self.operand(a)) for a in arguments]
+        values = [self.settle(self.write_operand(a)) for a in arguments]
         if any(not v.type.arithmetic for v in values) or not values:
-            raise self.stop(f"contains `{self.brief(node)}`, which has no Python form", node)
+            raise self.stop(f"contains `{self.shorten(node)}`, which has no Python form", node)
         if entry[0].python.startswith("math."):  # of a complex number the real part is taken
             values = [self.to_float(v, DOUBLE) if v.type.kind == "c" else v for v in values]
-        return self.library(*entry, values, node)
+        return self.write_library_call(*entry, values, node)
 
     def _write_own_call(self, node: ir.FunctionCall) -> tuple[Expr, list[Expr]]:
         """A call of one of the cell's functions."""
-        routine = self.scope.routine(node, len(node.arguments))
+        routine = self.scope.find_routine(node, len(node.arguments))
         if routine.main and not routine.plain:
             raise self.stop(f"calls itself (`{node.name}`) with pointers", node)
         if len(node.arguments) != len(routine.parameters):
@@ -405,36 +407,36 @@ class ExpressionWriter(Operators):
         targets: list[Expr] = []
         for parameter, argument in zip(routine.parameters, node.arguments, strict=True):
             if parameter.cell:
-                place = self.place(argument) if parameter.reference else self.address(argument)
+                place = self.place(argument) if parameter.reference else self.write_address(argument)
                 if place.type != parameter.type:
-                    raise self.stop(f"passes `{self.brief(argument)}` as another type", node)
+                    raise self.stop(f"passes `{self.shorten(argument)}` as another type", node)
                 inputs += [place] if parameter.reads else []
                 targets += [place] if parameter.writes else []
             else:
-                e = self.value(argument)
+                e = self.write_value(argument)
                 if parameter.type.kind == "a" and e.type.depth != parameter.type.depth:
-                    raise self.stop(f"passes `{self.brief(argument)}` as an array", node)
+                    raise self.stop(f"passes `{self.shorten(argument)}` as an array", node)
                 inputs.append(self.convert(e, parameter.type, node=node))
         return Expr(call(self.scope.request(routine), *inputs), routine.returns), targets
 
     # -- initializers -----------------------------------------------------------------------------
 
-    def initial(self, node: Expression, t: CType, *, frozen: bool = False) -> Expr:
+    def write_initial(self, node: Expression, t: CType, *, frozen: bool = False) -> Expr:
         """An initializer for type ``t``."""
         if isinstance(node, ir.Aggregate):
             return self._write_braced(node, frozen=frozen)
         if t.kind == "a" and not isinstance(node, ir.Name | ir.OpaqueExpression | ir.Element):
-            raise self.stop(f"initializes an array with `{self.brief(node)}`", node)
-        return self.value(node)
+            raise self.stop(f"initializes an array with `{self.shorten(node)}`", node)
+        return self.write_value(node)
 
     def _write_braced(self, node: ir.Aggregate, *, frozen: bool = False) -> Expr:
         t = node.type
         if t.kind == "c":
-            return Expr(call("complex", *(self.settle(self.operand(item)) for item in node.items)), t)
+            return Expr(call("complex", *(self.settle(self.write_operand(item)) for item in node.items)), t)
         if t.kind != "a" or t.of is None:
             self.scope.check_type(t, node)
-            raise self.refused(node)
-        parts = [self.convert(self.initial(item, t.of, frozen=frozen), t.of, node=item) for item in node.items]
+            raise self.refuse(node)
+        parts = [self.convert(self.write_initial(item, t.of, frozen=frozen), t.of, node=item) for item in node.items]
         rest = (t.length or 0) - len(parts)
         blank = zero(t.of)
         if rest > 0 and not frozen and all(p.text == ast.unparse(blank) for p in parts):
@@ -443,7 +445,7 @@ class ExpressionWriter(Operators):
         return Expr(ast.Tuple(nodes) if frozen else ast.List(nodes), t)
 
     def _write_length(self, node: ir.Length) -> Expr:
-        return Expr(write_length(self.value(node.base).text, node.axis), node.type, low=0, high=COUNTER)
+        return Expr(write_length(self.write_value(node.base).text, node.axis), node.type, low=0, high=COUNTER)
 
     _EXPRESSIONS: ClassVar[dict[type[Node], Callable[..., Expr]]] = {
         ir.AddressOf: _write_address,

@@ -147,7 +147,7 @@ def _write_called(scope: ModuleScope, routine: Routine) -> ast.FunctionDef:
 def _write_function(
     name: str, parameters: Sequence[str], body: PythonWriter, head: Sequence[ast.stmt], *, ends: bool
 ) -> ast.FunctionDef:
-    lines = [*head, *body.statements(body.function.body.body)]
+    lines = [*head, *body.write_statements(body.function.body.body)]
     if ends and not (lines and isinstance(lines[-1], ast.Return)):
         lines.append(write_return(body.results()))
     return define(name, parameters, lines)
@@ -162,7 +162,7 @@ def _write_main(scope: ModuleScope, main: Routine, signature: Signature) -> ast.
     variables: dict[int, Variable] = {}
 
     def results(*values: Expr) -> list[ast.expr]:
-        nodes = {o.index: lists.closing(o) for o in signature.outputs if o.index >= 0}
+        nodes = {o.index: lists.write_closing(o) for o in signature.outputs if o.index >= 0}
         if signature.status and any(value.text != "0" for value in values):
             raise Stop("may return a status other than 0", line)
         if any(o.index == -1 and o.core for o in signature.outputs):
@@ -188,12 +188,14 @@ def _write_main(scope: ModuleScope, main: Routine, signature: Signature) -> ast.
             raise Stop(f"takes `{p.symbol.name}`, which is not an operand", line)
     names = {position: variable.name for position, variable in variables.items()}
     lists = OperandLists(signature, names, {position: p.type for position, p in enumerate(main.parameters)})
-    head = [*lists.sizes(), *defaults]
+    head = [*lists.write_sizes(), *defaults]
     for position, operand in operands.items():
         symbol = main.parameters[position].symbol
-        head += lists.opening(
+        head += lists.write_opening(
             operand,
             assigned=is_assigned_first(main.function, symbol),
             changed=bool(operand.core and symbol in body.changes),
         )
-    return _write_function(main.name, lists.parameters(), body, head, ends=main.returns == VOID and not main.parts)
+    return _write_function(
+        main.name, lists.write_parameters(), body, head, ends=main.returns == VOID and not main.parts
+    )

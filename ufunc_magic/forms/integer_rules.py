@@ -105,7 +105,7 @@ class Watched:
         self._sites = watching.sites
         self.function = _compile_function(text, name, watching.names)
 
-    def natural(self) -> Natural:
+    def make_natural(self) -> Natural:
         """The function for what it was called with so far."""
         tree = _spell_numbers(ast.parse(self._marks), self._marks)
         tree = _Written([site.level for site in self._sites]).visit(tree)

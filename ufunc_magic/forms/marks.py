@@ -91,7 +91,7 @@ def write_texts(blocks: Sequence[Sequence[ast.stmt]], helpers: Mapping[str, str]
     # A mark of the library may be spelled with one of integers.
     if words - others or any(MARK in MATH_FUNCTIONS[word[2:]].python for word in others if word.startswith(_LIBRARY)):
         speller = _Speller(checked=False, integers=False)
-        nodes = [speller.statement(node) for block in blocks for node in block]
+        nodes = [speller.spell_statement(node) for block in blocks for node in block]
         used = _find_names(nodes)
         marks = "\n".join([*(helpers[name] for name in helpers if name in used), *map(unparse, nodes)])
     source = _write_module(blocks, helpers, _Speller(checked=False))
@@ -100,7 +100,7 @@ def write_texts(blocks: Sequence[Sequence[ast.stmt]], helpers: Mapping[str, str]
 
 
 def _write_module(blocks: Sequence[Sequence[ast.stmt]], helpers: Mapping[str, str], speller: _Speller) -> str:
-    spelled = [[speller.statement(node) for node in block] for block in blocks]
+    spelled = [[speller.spell_statement(node) for node in block] for block in blocks]
     return _write_text(spelled, helpers, _find_names([node for block in spelled for node in block]))
 
 
@@ -124,7 +124,7 @@ class _Speller:
         #: By identity: ``x += y`` is recognized by its target, which is its left operand.
         self.known: dict[int, tuple[Any, Any]] = {}
 
-    def statement(self, node: ast.stmt) -> ast.stmt:
+    def spell_statement(self, node: ast.stmt) -> ast.stmt:
         spelled: ast.stmt = self.spell(node)
         return spelled
 

@@ -95,7 +95,7 @@ class ModuleScope:
         self.routines.setdefault(routine.function, routine)
         return routine.name
 
-    def routine(self, call: ir.FunctionCall, count: int) -> Routine:
+    def find_routine(self, call: ir.FunctionCall, count: int) -> Routine:
         """The function of the cell that a call is of."""
         overloads = self.program.functions[call.name]
         if call.overload < 0:

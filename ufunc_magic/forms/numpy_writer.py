@@ -139,12 +139,12 @@ class _Module:
             bodies = (function.body for several in self.program.functions.values() for function in several)
             changes = (_split_assignment(node)[0] for body in bodies for node in ir.walk(body))
             initial = values[0] if symbol not in changes else None
-        v = _Values(self).value(initial) if initial is not None else None
+        v = _Values(self).write_value(initial) if initial is not None else None
         if v is None or not v.plain:
             raise _NoVector
         name = choose_python_name(symbol.name)
         self.constants[symbol] = assign(name, v.node)
-        return v.named(name)
+        return v.name_variable(name)
 
 
 # -- values ---------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ class _Value:
     def boolean(self) -> bool:
         return self.dtype.kind == "b"
 
-    def named(self, name: str, *, depth: int = 0) -> _Value:
+    def name_variable(self, name: str, *, depth: int = 0) -> _Value:
         """The same as a variable."""
         return replace(self, node=ast.Name(name), factors=None, depth=depth, parts=1)
 
@@ -250,7 +250,7 @@ class _Values:
     stores: dict[Symbol, _Value] = field(default_factory=dict)
     current: list[_Value | None] = field(default_factory=list)
 
-    def value(self, e: ir.Expression) -> _Value:
+    def write_value(self, e: ir.Expression) -> _Value:
         e = _evaluate_static(e)
         match e:
             case ir.Constant():
@@ -267,13 +267,15 @@ class _Values:
             case ir.Binary():
                 return self._write_binary(e)
             case ir.Logical(op=op, left=left, right=right):
-                return self.fold("&" if op == "&&" else "|", self.truth(left), self.truth(right))
+                return self.fold("&" if op == "&&" else "|", self.write_truth(left), self.write_truth(right))
             case ir.Conditional(test=test, yes=yes, no=no):
-                return self.where(self.truth(test), self.value(yes), self.value(no), e.type)
+                return self.write_where(self.write_truth(test), self.write_value(yes), self.write_value(no), e.type)
             case ir.Field(base=base, name="real" | "imag" as name):
-                return self.apply(f"{{}}.{name}", [self.value(base)], e.type)
+                return self.apply(f"{{}}.{name}", [self.write_value(base)], e.type)
             case ir.Aggregate(items=(re, im)) if e.type.kind == "c":
-                return self.apply("{} + 1j * {}", [self.settle(self.value(re)), self.settle(self.value(im))], e.type)
+                return self.apply(
+                    "{} + 1j * {}", [self.settle(self.write_value(re)), self.settle(self.write_value(im))], e.type
+                )
             case ir.FunctionCall():
                 return self._write_call(e)
             case ir.Dynamic(operands=(ir.Name(symbol=module), *operands)):
@@ -281,7 +283,7 @@ class _Values:
             case ir.Length(base=base, axis=axis):
                 array, indices = _split_indices(base)
                 if array in self.arrays:
-                    return self.extent(array, axis + len(indices))
+                    return self.write_extent(array, axis + len(indices))
             case ir.Element():
                 return self._write_element(e)
         raise _NoVector
@@ -295,12 +297,12 @@ class _Values:
         parts = 1 + sum(v.parts for v in values)
         if len(axes) != len(names) or parts > _PARTS:
             raise _NoVector
-        nodes = [self.widened(v, axes) for v in values]
+        nodes = [self.widen(v, axes) for v in values]
         plain = "{" in text and all(v.plain for v in values)
         node = parse_template(text, *nodes) if "{" in text else call(text, *nodes)
         return _Value(node, t, stored, axes, plain, parts=parts)
 
-    def widened(self, v: _Value, axes: Sequence[Symbol]) -> ast.expr:
+    def widen(self, v: _Value, axes: Sequence[Symbol]) -> ast.expr:
         """The node of ``v`` with its axes in this order, and new ones of length one."""
         batch = self.stacked and not v.plain
         if tuple(axes) == v.axes or not (v.axes or batch):
@@ -349,10 +351,10 @@ class _Values:
                 values[at] = self.settle(v)
         return values
 
-    def truth(self, e: ir.Expression) -> _Value:
-        return self.tested(self.value(e))
+    def write_truth(self, e: ir.Expression) -> _Value:
+        return self.write_test(self.write_value(e))
 
-    def tested(self, v: _Value) -> _Value:
+    def write_test(self, v: _Value) -> _Value:
         """Whether a value is not 0."""
         return v if v.boolean else self.apply("{} != 0", [v], INT, BOOL)
 
@@ -363,7 +365,7 @@ class _Values:
         if not (t.arithmetic and v.type.arithmetic):
             raise _NoVector
         if t.kind == "b":
-            return replace(self.tested(v), type=t, stored=None)
+            return replace(self.write_test(v), type=t, stored=None)
         if v.type.kind == "c" and t.kind != "c":
             return self.convert(self.apply("{}.real", [v], replace(v.type, kind="f")), t)
         if v.boolean or v.plain or (v.dtype.integral and t == DOUBLE):
@@ -373,7 +375,7 @@ class _Values:
         return self.cast(v, t)
 
     def _convert(self, e: ir.Convert) -> _Value:
-        v = self.value(e.value)
+        v = self.write_value(e.value)
         before = evaluate(e.value) if v.plain else None
         if before is None:
             return self.convert(v, e.type)
@@ -413,9 +415,9 @@ class _Values:
 
     def _write_unary(self, e: ir.Unary) -> _Value:
         if e.op == "!":
-            v = self.truth(e.operand)
+            v = self.write_truth(e.operand)
             return self.apply("not {}" if v.plain else "~{}", [v], e.type, BOOL)
-        (v,) = self.make_alike([self.value(e.operand)], e.type)
+        (v,) = self.make_alike([self.write_value(e.operand)], e.type)
         known = evaluate_integer(e) if v.plain and e.type.integral else None
         return self.apply(f"{e.op}{{}}", [v], e.type) if known is None else _write_literal(known, e.type)
 
@@ -423,8 +425,8 @@ class _Values:
         t, text = e.type, f"{{}} {e.op} {{}}"
         if e.compares:
             sides = _narrow_constant(e.left, e.right), _narrow_constant(e.right, e.left)
-            return self.apply(text, [self.value(side) for side in sides], t, BOOL)
-        left, right = values = [self.value(e.left), self.value(e.right)]
+            return self.apply(text, [self.write_value(side) for side in sides], t, BOOL)
+        left, right = values = [self.write_value(e.left), self.write_value(e.right)]
         if left.boolean and right.boolean and e.op in ("&", "|", "^"):
             return self.apply(text, values, t, BOOL)
         if left.plain and right.plain:
@@ -468,7 +470,7 @@ class _Values:
         """Two truth values, joined by an operator of bits."""
         return self.apply(f"{{}} {op} {{}}", [left, right], INT, BOOL)
 
-    def where(self, test: _Value, yes: _Value, no: _Value, t: CType) -> _Value:
+    def write_where(self, test: _Value, yes: _Value, no: _Value, t: CType) -> _Value:
         """``yes if test else no``."""
         if not (yes.boolean and no.boolean):
             yes, no = self.make_alike([yes, no], t)
@@ -482,11 +484,13 @@ class _Values:
         if e.target == "cell":
             name, function = self.module.call_function(e)
             pairs = zip(e.arguments, function.parameters, strict=True)
-            return self.apply(name, [self.exact(self.value(a), s.type) for a, s in pairs], function.returns[0])
+            return self.apply(
+                name, [self.write_exact(self.write_value(a), s.type) for a, s in pairs], function.returns[0]
+            )
         short = e.name.removeprefix("__builtin_").removeprefix("std::")
         if short.startswith(("inf", "huge_val")) or short in ("nan", "nanf", "nanl"):
             return _Value(parse_template("np.nan" if short[0] == "n" else "np.inf"), e.type, plain=True)
-        values = [self.value(a) for a in e.arguments]
+        values = [self.write_value(a) for a in e.arguments]
         if short in ("min", "max", "clamp") and e.type.arithmetic:
             words = ["max", "min"] if short == "clamp" else [short] * (len(values) - 1)
             v = values[0]
@@ -505,7 +509,7 @@ class _Values:
         v = self.apply(text, values, e.type, BOOL if row.result == "bool" else None)
         return replace(v, plain=False)
 
-    def exact(self, v: _Value, t: CType) -> _Value:
+    def write_exact(self, v: _Value, t: CType) -> _Value:
         """``v`` as a function takes it or gives it back: in just this type."""
         v = self.settle(v)
         return self.cast(v, t) if v.plain and t.kind in "iuf" and t != DOUBLE else v
@@ -516,7 +520,7 @@ class _Values:
         if left.plain or right.plain or t.integral:
             return self.apply(f"np.f{word}" if left.plain else f"np.{word}imum", [left, right], t)
         test = self.apply("{} < {}" if word == "min" else "{} > {}", [right, left], INT, BOOL)
-        return self.where(test, right, left, t)
+        return self.write_where(test, right, left, t)
 
     def _call_module(self, e: ir.Dynamic, module: Symbol, operands: Sequence[ir.Expression]) -> _Value:
         """A function or a constant of the modules ``math`` and ``numpy``."""
@@ -532,7 +536,7 @@ class _Values:
         text = row.numpy if row is not None else f"np.{name}"
         if not text or not known or arguments != f"{', '.join(['{}'] * len(operands))})":
             raise _NoVector
-        return self.apply(text, [self.settle(self.value(operand)) for operand in operands], e.type)
+        return self.apply(text, [self.settle(self.write_value(operand)) for operand in operands], e.type)
 
     # -- arrays -----------------------------------------------------------------------------------
 
@@ -540,7 +544,7 @@ class _Values:
         """The name of a variable in the text."""
         raise _NoVector
 
-    def extent(self, symbol: Symbol, axis: int) -> _Value:
+    def write_extent(self, symbol: Symbol, axis: int) -> _Value:
         """The length of an array along one dimension."""
         extents = self.arrays[symbol]
         if axis >= len(extents):
@@ -589,7 +593,7 @@ class _Values:
         match _strip_conversions(index):
             case ir.Binary(op="+", left=left, right=column):
                 match _strip_conversions(left):
-                    case ir.Binary(op="*", left=row, right=width) if self.value(width).extent == columns:
+                    case ir.Binary(op="*", left=row, right=width) if self.write_value(width).extent == columns:
                         return [row, column]
         raise _NoVector
 
@@ -640,7 +644,7 @@ class _Function(_Values):
         """``v`` under a new name, which a line at ``position`` gives it."""
         name = self._choose_name(stem, self.taken | self.words)
         self.lines.insert(position, assign(name, v.node))
-        return v.named(name)
+        return v.name_variable(name)
 
     def write(self, name: str) -> ast.FunctionDef:
         parameters = self._write_parameters()
@@ -678,12 +682,12 @@ class _Function(_Values):
             if one == FLOAT and self.methods and not output and _is_widened(self.function, symbol):
                 self._put(symbol, self.cast(v, DOUBLE), depth=0)
             if signature is None and symbol.initial is not None:
-                written[at] += f"={ast.unparse(self.value(symbol.initial).node)}"
+                written[at] += f"={ast.unparse(self.write_value(symbol.initial).node)}"
         for at, dimension in signature.sizes.items() if signature is not None else ():
             array = next((s for s, core in self.arrays.items() if dimension in core and s not in self.blank), None)
             if array is None:
                 raise _NoVector
-            length = self.extent(array, self.arrays[array].index(dimension))
+            length = self.write_extent(array, self.arrays[array].index(dimension))
             self._put(self.function.parameters[at], length, depth=0)
         return [*written.values()] if signature is None else [written[o.index] for o in signature.inputs]
 
@@ -695,7 +699,7 @@ class _Function(_Values):
         for position, node in enumerate(statements):
             match node:
                 case ir.Return(values=values):
-                    return self._write_results([self.value(v) for v in values])
+                    return self._write_results([self.write_value(v) for v in values])
                 case ir.If() if any(isinstance(n, ir.Return) for n in ir.walk(node)):
                     return self._write_branches(node, statements[position + 1 :], branch=branch)
             self._write_statement(node, branch=branch)
@@ -707,7 +711,7 @@ class _Function(_Values):
         """The results where C returns ``values``."""
         results = [*values]
         if self.called:
-            results = [self.exact(v, t) for v, t in zip(values, self.function.returns, strict=True)]
+            results = [self.write_exact(v, t) for v, t in zip(values, self.function.returns, strict=True)]
         elif self.signature is not None:
             returned, parameters = iter(values), self.function.parameters
             outputs = self.signature.outputs
@@ -723,7 +727,7 @@ class _Function(_Values):
 
     def _write_branches(self, node: ir.If, rest: Sequence[ir.Statement], *, branch: bool) -> list[_Value]:
         """``if`` with a ``return`` in it."""
-        test = self.truth(node.test)
+        test = self.write_truth(node.test)
         if not _always_returns(node.then):
             raise _NoVector
         start = dict(self.values)
@@ -740,14 +744,14 @@ class _Function(_Values):
             self._put_aside("mask" if v.boolean else "early", v, position) if _find_names(v.node) & changed else v
             for v in (test, *left)
         )
-        return [self.where(test, a, b, b.type) for a, b in zip(left, right, strict=True)]
+        return [self.write_where(test, a, b, b.type) for a, b in zip(left, right, strict=True)]
 
     # -- statements -------------------------------------------------------------------------------
 
     def _put(self, symbol: Symbol, v: _Value, *, depth: int) -> None:
         """Write ``symbol = v``."""
         self.lines.append(assign(self.name(symbol), v.node))
-        self.values[symbol] = v.named(self.name(symbol), depth=depth)
+        self.values[symbol] = v.name_variable(self.name(symbol), depth=depth)
 
     def _write_statement(self, node: ir.Statement, *, branch: bool) -> None:
         """A statement; in a ``branch`` its variables stay in their own words."""
@@ -771,7 +775,7 @@ class _Function(_Values):
                     self._accumulate(symbol, value, branch=branch)
                 elif symbol.type.kind not in "ao" or not self._is_alias(symbol, _evaluate_static(value)):
                     self.current.append(self.values.get(symbol))
-                    self._keep(symbol, self.value(value), branch=branch)
+                    self._keep(symbol, self.write_value(value), branch=branch)
                     self.current.pop()
             case _:
                 raise _NoVector
@@ -801,7 +805,7 @@ class _Function(_Values):
 
     def _choose(self, node: ir.If, *, branch: bool) -> None:
         """``if`` whose branches only assign: one ``np.where`` for each variable."""
-        test = self.truth(node.test)
+        test = self.write_truth(node.test)
         start, sums = self.values, self.sums
         branches = []
         for block in (node.then, node.otherwise or ir.Block()):
@@ -818,17 +822,17 @@ class _Function(_Values):
             pair = added.get(symbol, nothing), other.get(symbol, nothing)
             if any(of != op for of, _ in pair):
                 raise _NoVector
-            sums[symbol] = op, self.where(test, pair[0][1], pair[1][1], symbol.type.element)
+            sums[symbol] = op, self.write_where(test, pair[0][1], pair[1][1], symbol.type.element)
         self._flush(branch=branch)
         several = len(symbols) > 1 and not branch
         if several:
             test = self._put_aside("mask", test, len(self.lines))
-        chosen = {s: self.where(test, yes.get(s) or no[s], no.get(s) or yes[s], s.type.element) for s in symbols}
+        chosen = {s: self.write_where(test, yes.get(s) or no[s], no.get(s) or yes[s], s.type.element) for s in symbols}
         names = {self.name(s) for s in symbols}
         if several and any(_find_names(v.node) & names for v in chosen.values()):
             targets = ast.Tuple([ast.Name(self.name(s)) for s in symbols])
             self.lines.append(assign(targets, ast.Tuple([v.node for v in chosen.values()])))
-            self.values |= {s: v.named(self.name(s), depth=len(self.loops)) for s, v in chosen.items()}
+            self.values |= {s: v.name_variable(self.name(s), depth=len(self.loops)) for s, v in chosen.items()}
             return
         for symbol, v in chosen.items():
             self._keep(symbol, v, branch=branch)
@@ -864,7 +868,7 @@ class _Function(_Values):
                 if len(extents) == 1 and not indices:
                     return counter, extents[0]
             case ir.CountedFor(counter=counter, step=1, inclusive=False, start=start, stop=stop):
-                v = self.value(stop)
+                v = self.write_value(stop)
                 if evaluate_integer(start) == 0 and v.extent is not None:
                     return counter, v.extent
         raise _NoVector
@@ -874,7 +878,7 @@ class _Function(_Values):
         op, operand = _split_sum(value, symbol)
         if symbol in self.sums:
             raise _NoVector
-        self.sums[symbol] = op, self.value(operand)
+        self.sums[symbol] = op, self.write_value(operand)
         self._flush(branch=branch)
 
     def _flush(self, *, branch: bool) -> None:
@@ -946,14 +950,14 @@ class _Function(_Values):
             op, operand = _split_sum(value, symbol)
             if op != "+":
                 raise _NoVector
-            v = self._reduce("sum", self.value(operand), t, inner)
+            v = self._reduce("sum", self.write_value(operand), t, inner)
         else:
             self.current.append(None if blank else _Value(ast.Name(self.name(symbol)), t, axes=axes))
-            v = self.value(value)
+            v = self.write_value(value)
             self.current.pop()
         if {*v.axes} != {*axes}:
             raise _NoVector
-        node, name = self.widened(v, axes), ast.Name(self.name(symbol))
+        node, name = self.widen(v, axes), ast.Name(self.name(symbol))
         self.lines.append(assign(name if blank else ast.Subscript(name, ast.Slice()), node))
         self.stores[symbol] = replace(v, node=name, axes=())
 

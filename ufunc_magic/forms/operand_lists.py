@@ -19,14 +19,14 @@ class OperandLists:
     names: Mapping[int, str]
     types: Mapping[int, CType]
 
-    def parameters(self) -> list[str]:
+    def write_parameters(self) -> list[str]:
         return [self.names[o.index] for o in self.signature.inputs]
 
-    def sizes(self) -> Lines:
+    def write_sizes(self) -> Lines:
         """The lines that give the parameters that are sizes their values."""
         return [assign(self.names[at], self._measure_dimension(dim)) for at, dim in self.signature.sizes.items()]
 
-    def opening(self, operand: Operand, *, assigned: bool = False, changed: bool = False) -> Lines:
+    def write_opening(self, operand: Operand, *, assigned: bool = False, changed: bool = False) -> Lines:
         """What an operand needs before the first statement, which may certainly assign it or change its elements."""
         name, t = self.names[operand.index], self.types[operand.index]
         if not operand.core:
@@ -48,7 +48,7 @@ class OperandLists:
             ]
         return []
 
-    def closing(self, operand: Operand) -> ast.expr:
+    def write_closing(self, operand: Operand) -> ast.expr:
         """The operand after ``return``."""
         name = self.names[operand.index]
         if not operand.core:

@@ -127,7 +127,7 @@ class Operators:
             e = Expr(write_mark("whole", e), e.type)
         return round_result(replace(e, type=t)) if t.bits == 32 and e.type.bits > 32 else replace(e, type=t)
 
-    def as_operand(self, e: Expr, t: CType) -> Expr:
+    def convert_operand(self, e: Expr, t: CType) -> Expr:
         """An integer beside a number of floating-point type ``t``, which Python converts exactly, and C rounds."""
         if not is_inexact(e, t):
             return e
@@ -135,17 +135,17 @@ class Operators:
 
     # -- operators (C17 6.5) ----------------------------------------------------------------------
 
-    def binary(self, op: str, left: Expr, right: Expr, node: Node | None) -> Expr:
+    def write_binary(self, op: str, left: Expr, right: Expr, node: Node | None) -> Expr:
         """An arithmetic operation, not of pointers; of floating-point numbers the operands may still be integers."""
         if left.type.integral and right.type.integral:
-            return self.integer(op, left, right)
+            return self.write_integer(op, left, right)
         if op not in ("+", "-", "*", "/"):
             raise self.stop(f"applies `{op}` to a floating-point number", node)
         left, right = self.settle(left), self.settle(right)
         t = convert_usually(left.type, right.type)
         left, right = self._make_real(left, right, t)
         if t == FLOAT:
-            left, right = self.as_operand(left, t), self.as_operand(right, t)
+            left, right = self.convert_operand(left, t), self.convert_operand(right, t)
         if op == "/" and (t.kind == "c" or not right.value):
             return round_result(Expr(write_mark("cdiv" if t.kind == "c" else "fdiv", left, right), t))
         if op == "*" and t.kind == "c":
@@ -170,10 +170,10 @@ class Operators:
         elif (
             t := convert_usually(left.type, right.type)
         ).kind == "f":  # Python compares an integer with its exact value
-            left, right = self.as_operand(left, t), self.as_operand(right, t)
+            left, right = self.convert_operand(left, t), self.convert_operand(right, t)
         return Expr(write_operation(op, left, right), INT, low=0, high=1, truth=True)
 
-    def integer(self, op: str, left: Expr, right: Expr) -> Expr:
+    def write_integer(self, op: str, left: Expr, right: Expr) -> Expr:
         if op in ("<<", ">>"):
             return self.shift(op, left, right)
         t = convert_usually(left.type, right.type)
@@ -239,7 +239,7 @@ class Operators:
         flipped = Expr(write_mark("flip", e), e.type, loose=e.loose)
         return flipped if e.loose else replace(flipped, low=~high, high=~low)
 
-    def negative(self, e: Expr) -> Expr:
+    def negate(self, e: Expr) -> Expr:
         """``-e``."""
         value = -e.value if e.value is not None else None
         if not e.type.integral:
@@ -251,7 +251,7 @@ class Operators:
             return negated
         return replace(negated, loose=False, low=-high, high=-low, value=value)
 
-    def chosen(self, test: Expr, left: Expr, right: Expr, t: CType) -> Expr:
+    def write_choice(self, test: Expr, left: Expr, right: Expr, t: CType) -> Expr:
         """``left if test else right``."""
         left, right = self.convert(left, t), self.convert(right, t)
         e = Expr(ast.IfExp(test.node, left.node, right.node), t, truth=left.truth and right.truth)
@@ -267,7 +267,7 @@ class Operators:
                 return ast.AugAssign(target.node, op, right)  # type: ignore[arg-type]
         return assign(target, e)
 
-    def extreme(self, name: str, values: Sequence[Expr]) -> Expr:
+    def write_extreme(self, name: str, values: Sequence[Expr]) -> Expr:
         """``min`` or ``max`` of numbers."""
         t = functools.reduce(lambda a, b: a if a == b else convert_usually(a, b), (v.type for v in values))
         values = [self.convert(v, t) for v in values]
@@ -279,7 +279,7 @@ class Operators:
 
     # -- C's library (C17 7.12) -------------------------------------------------------------------
 
-    def library(self, row: MathFunction, t: CType, values: Sequence[Expr], node: Node) -> Expr:
+    def write_library_call(self, row: MathFunction, t: CType, values: Sequence[Expr], node: Node) -> Expr:
         """A call of a function of C's library, which works in the floating-point type ``t``."""
         values = [self.settle(v) for v in values]
         if row.result == "same" and row.python == "abs" and values[0].type.integral:
@@ -317,7 +317,7 @@ class Operators:
             return self.convert(e, t)
         if e.type.kind == "f" and e.type.bits > t.bits:
             return self.to_float(e, t)
-        return self.as_operand(e, t)
+        return self.convert_operand(e, t)
 
     def _write_absolute(self, e: Expr) -> Expr:
         t = promote(e.type)

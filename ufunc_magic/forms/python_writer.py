@@ -54,12 +54,12 @@ class PythonWriter(ExpressionWriter):
 
     # -- statements -------------------------------------------------------------------------------
 
-    def statements(self, nodes: Sequence[Statement]) -> Lines:
+    def write_statements(self, nodes: Sequence[Statement]) -> Lines:
         return [line for node in nodes for line in self.write(node)]
 
     def _write_scope(self, nodes: Sequence[Statement]) -> Lines:
         self.scopes.append(set())
-        lines = self.statements(nodes)
+        lines = self.write_statements(nodes)
         self.scopes.pop()
         return lines
 
@@ -77,7 +77,7 @@ class PythonWriter(ExpressionWriter):
     def write(self, node: Statement) -> Lines:
         method = self._STATEMENTS.get(type(node))
         if method is None:
-            raise self.refused(node)
+            raise self.refuse(node)
         return method(self, node)
 
     def _write_block(self, node: Block) -> Lines:
@@ -87,7 +87,7 @@ class PythonWriter(ExpressionWriter):
         raise self.stop(node.reason, node)
 
     def _write_evaluate(self, node: ir.Evaluate) -> Lines:
-        return self._write_prepared(lambda: self.effect(node.value))
+        return self._write_prepared(lambda: self.write_effect(node.value))
 
     def _write_break(self, node: ir.Break) -> Lines:
         if not self.around or self.around[-1] is None:
@@ -106,7 +106,7 @@ class PythonWriter(ExpressionWriter):
     def _write_assert(self, node: ir.Assert) -> Lines:
         if isinstance(node.test, ir.Constant) and node.test.value == 0:
             return [ast.Assert(ast.Constant(False), ast.Constant(node.message))]
-        test = self.condition(node.test)
+        test = self.write_condition(node.test)
         return [ast.Assert(test.node, ast.Constant(node.message) if node.message is not None else None)]
 
     def _write_prepared(self, write: Callable[[], Lines]) -> Lines:
@@ -126,13 +126,13 @@ class PythonWriter(ExpressionWriter):
     def _write_return(self, node: ir.Return) -> Lines:
         def line() -> Lines:
             pairs = zip(node.values, self.types, strict=False)
-            values = [self.convert(self.initial(v, t), t, node=node, final=True) for v, t in pairs]
+            values = [self.convert(self.write_initial(v, t), t, node=node, final=True) for v, t in pairs]
             return [write_return(self.results(*values))]
 
         return self._write_prepared(line)
 
     def _write_if(self, node: ir.If) -> Lines:
-        lines, test = self._write_test(lambda: self.condition(node.test))
+        lines, test = self._write_test(lambda: self.write_condition(node.test))
         suite = self._write_suite(node.then)
         other: Lines = []
         if node.otherwise is not None:
@@ -152,7 +152,7 @@ class PythonWriter(ExpressionWriter):
         first: Lines = []
         condition: ast.expr = ast.Constant(True)
         if test is not None:
-            first, e = self._write_test(lambda: self.condition(test))
+            first, e = self._write_test(lambda: self.write_condition(test))
             if first:
                 first.append(ast.If(write_negation(e), [ast.Break()], []))
             elif not e.value:
@@ -166,7 +166,7 @@ class PythonWriter(ExpressionWriter):
         leaves = any(isinstance(n, ir.Break | ir.Continue) for n in walk(node.body))
         if evaluate_integer(node.test) == 0 and isinstance(node.test, ir.Constant) and not leaves:
             return self._write_scope(node.body.body)
-        first, e = self._write_test(lambda: self.condition(node.test))
+        first, e = self._write_test(lambda: self.write_condition(node.test))
         endless = isinstance(e.value, int) and e.value != 0
         last = [] if endless else [*first, ast.If(_negate(e), [ast.Break()], [])]
         lines = self._write_in_loop(last, lambda: self._write_suite(node.body))
@@ -174,10 +174,10 @@ class PythonWriter(ExpressionWriter):
 
     def _write_for(self, node: ir.For) -> Lines:
         self.scopes.append(set())
-        lines = self.statements(node.start)
+        lines = self.write_statements(node.start)
         # The update is written in the scope of the loop's header, before the body declares its own names.
         update_of = node.update
-        update = self._write_prepared(lambda: self.effect(update_of)) if update_of is not None else []
+        update = self._write_prepared(lambda: self.write_effect(update_of)) if update_of is not None else []
         lines += self._write_loop(node.test, update, node.body)
         self.scopes.pop()
         return lines
@@ -186,15 +186,15 @@ class PythonWriter(ExpressionWriter):
         """``for i in range(...)``."""
         self.scopes.append(set())
         t = node.counter.type
-        begin = self.settle(self.convert(self.value(node.start), t))
+        begin = self.settle(self.convert(self.write_value(node.start), t))
         limit = node.stop
         while isinstance(limit, ir.Convert) and not limit.explicit and limit.value.type.integral:
             limit = limit.value
-        end = self.value(limit)
+        end = self.write_value(limit)
         # n - 1 of an unsigned 0 would be a loop over all memory: not what a program that works does.
         end = replace(end, loose=False) if end.loose and end.type.bits == 64 else self.settle(end)
         if not end.type.integral:
-            raise self.refused(node)
+            raise self.refuse(node)
         if node.step > 0:
             low, high = begin.range[0], end.range[1] - (not node.inclusive)
         else:
@@ -269,12 +269,12 @@ class PythonWriter(ExpressionWriter):
         if symbol.reference:
             raise self.stop(f"uses the reference `{symbol.name}`", node)
         if t.kind == "?" and node.value is not None:
-            self.value(node.value)  # why its type is not known
+            self.write_value(node.value)  # why its type is not known
         self.scope.check_type(t, node)
         if t.kind == "a" and t.length is None and not node.sizes:
             return self._write_alias(node)
         if node.value is not None:
-            e = self.convert(self.initial(node.value, t), t, node=node.value)
+            e = self.convert(self.write_initial(node.value, t), t, node=node.value)
             return [assign(self._add_variable(symbol).name, e)]
         variable = self._add_variable(symbol)
         if t.kind == "a":
@@ -287,7 +287,7 @@ class PythonWriter(ExpressionWriter):
         for change in self.changes.get(symbol, ()):
             if not isinstance(change, ir.Assignment) or getattr(change.place, "symbol", None) is symbol:
                 raise self.stop(f"moves the pointer `{symbol.name}`", node)
-        value = self.value(node.value) if node.value is not None else None
+        value = self.write_value(node.value) if node.value is not None else None
         if value is None or value.type.kind != "a":
             raise self.stop(f"uses the pointer variable `{symbol.name}`", node)
         return [assign(self.declare(symbol, value.type).name, value)]

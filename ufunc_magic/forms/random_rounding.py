@@ -33,7 +33,7 @@ class _Draws:
 
     state = left = 0
 
-    def steps(self, ulp: int) -> int:
+    def draw_steps(self, ulp: int) -> int:
         self.left -= 1
         if self.left < 0:
             raise RuntimeError("too many operations")
@@ -42,7 +42,7 @@ class _Draws:
 
 
 _draws = _Draws()
-_steps = _draws.steps
+_steps = _draws.draw_steps
 
 
 def round_at_random(function: Callable[..., Any], *, operations: int = OPERATIONS) -> Callable[..., Any]:

@@ -167,11 +167,11 @@ def build_watch_library() -> Path:
     tool = compilers.find()
     text = codegen.insert_headers("watch.c")
     flags = [*compilers.list_base_flags(tool), "-w"]
-    key = store.make_key(["watch", text, repr(tool.identity()), repr(flags)])
+    key = store.make_key(["watch", text, repr(tool.read_identity()), repr(flags)])
     cache = store.open_default()
     entry = cache.get(key)
     if entry is None:
-        with cache.scratch() as folder:
+        with cache.open_scratch() as folder:
             output = folder / "watch.so"
             compilers.compile_shared(tool, text, compilers.UnitOrigin("watch.c", text), output=output, flags=flags)
             entry = cache.publish(key, record=b"", code=output.read_bytes())

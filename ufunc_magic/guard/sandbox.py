@@ -87,7 +87,7 @@ class Sandbox:
     #: The message that the loop reads after the callback has returned; each thread has its own.
     _own: threading.local = field(default_factory=threading.local, repr=False)
 
-    def loops(self, code: FunctionCode) -> tuple[dict[int, int], dict[int, int]]:
+    def find_loops(self, code: FunctionCode) -> tuple[dict[int, int], dict[int, int]]:
         """Return by loop index the addresses for NumPy and their data."""
         data = {}
         for loop in code.loops:

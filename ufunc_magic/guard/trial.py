@@ -391,7 +391,7 @@ def _send_cases(
         "search": [os.path.abspath(folder) for folder in sys.path] if object_code.module else [],
         "loops": loops,
         "size": len(object_code.code),
-        "cases": [case.message(seconds=limit) for case, limit in zip(cases, limits, strict=True)],
+        "cases": [case.build_message(seconds=limit) for case, limit in zip(cases, limits, strict=True)],
         "path": "",
     }
     with runtime.open_memory_file(object_code.code) as library:

@@ -77,7 +77,7 @@ class Series:
     use: OperandUse = _NO_USE
     turn: int = 0
 
-    def values(self, items: int, sizes: dict[str, int]) -> NDArray[Any]:
+    def make_values(self, items: int, sizes: dict[str, int]) -> NDArray[Any]:
         """The elements of an array of so many, by core dimensions."""
         if not self.use.below:
             return _make_rising(self.first, self.last, items)
@@ -101,7 +101,7 @@ class Elements:
 
     array: NDArray[Any]
 
-    def values(self, items: int, sizes: dict[str, int]) -> NDArray[Any]:
+    def make_values(self, items: int, sizes: dict[str, int]) -> NDArray[Any]:
         """All of them."""
         return self.array.ravel()
 
@@ -144,7 +144,7 @@ class Case:
         """Seconds that the case may take."""
         return PATIENCE[self.kind]
 
-    def message(self, *, seconds: float) -> dict[str, Any]:
+    def build_message(self, *, seconds: float) -> dict[str, Any]:
         """Build the request to the helper, with the time limit ``seconds``."""
         sizes = dict(self.sizes)
         cores = self.function.cores
@@ -156,7 +156,7 @@ class Case:
             shape = tuple(_size(d, sizes) for d in cores[k])
             items = math.prod(shape)
             if k < nin:
-                data = _pack_values([self.value(row[k], items) for row in self.rows], kind)
+                data = _pack_values([self.make_value(row[k], items) for row in self.rows], kind)
             else:
                 data = _BEFORE * (kind.itemsize * items * count)
             operands.append((data, self.at_end))
@@ -172,10 +172,10 @@ class Case:
             "optional": self.kind != "ordinary",
         }
 
-    def value(self, value: Any, items: int) -> Any:
+    def make_value(self, value: Any, items: int) -> Any:
         """The elements of an operand: an array of so many, or one number."""
         if isinstance(value, Series | Elements):
-            return value.values(items, dict(self.sizes))
+            return value.make_values(items, dict(self.sizes))
         return [value] * items if self.function.core else value
 
     def is_outside(self) -> bool:
@@ -197,7 +197,7 @@ class Case:
         arguments, arrays, filled = [], [], dict[str, list[str]]()
         for name, core, value in zip(function.parameters, function.cores, self.rows[0], strict=False):
             items = math.prod(_size(d, sizes) for d in core)
-            elements = value.values(items, sizes).tolist() if isinstance(value, Series | Elements) else []
+            elements = value.make_values(items, sizes).tolist() if isinstance(value, Series | Elements) else []
             shown = [_type_value(v) for v in elements[:_MOST_SHOWN]]
             arguments.append(name if core else shown[0] if shown else _type_value(value))
             if core and shown:

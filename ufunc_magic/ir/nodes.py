@@ -20,7 +20,7 @@ from .types import BOOL, CType
 class Position(NamedTuple):
     """A place in the cell: 1-based line, 0-based column in UTF-8 bytes.  Line 0: written by a macro, or generated.
 
-    ``start`` and ``end`` are the bytes of the `Program`'s text that a node was read from; `Program.words` has them.
+    ``start`` and ``end`` are the bytes of the `Program`'s text that a node was read from; `Program.quote` has them.
     """
 
     line: int = 0
@@ -548,7 +548,7 @@ class FunctionIR:
     calls: tuple[str, ...] = ()
     chosen: tuple[tuple[str, str], ...] = ()
 
-    def opaque(self) -> Iterator[OpaqueExpression | OpaqueStatement]:
+    def find_opaque(self) -> Iterator[OpaqueExpression | OpaqueStatement]:
         """What the IR cannot say of the function."""
         for node in walk(self.body):
             if isinstance(node, OpaqueExpression | OpaqueStatement):
@@ -580,7 +580,7 @@ class Program:
     imports: dict[str, str] = field(default_factory=dict)
     text: bytes = field(default=b"", repr=False)
 
-    def words(self, node: Node) -> str:
+    def quote(self, node: Node) -> str:
         """What the cell has at ``node``, on one line."""
         return " ".join(self.text[node.at.start : node.at.end].decode(errors="replace").split())
 

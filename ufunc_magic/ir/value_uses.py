@@ -106,7 +106,7 @@ class _Body:
     #: Steps that the search for the sources of an index may still take.
     steps: int = 0
 
-    def root(self, e: Expression, depth: int = 0) -> _Root | None:
+    def find_root(self, e: Expression, depth: int = 0) -> _Root | None:
         """Follow subscripts, sums and local pointers to an array."""
         axis, moved = 0, False
         while depth < _DEEPEST:
@@ -132,7 +132,7 @@ class _Body:
                     return None
         return None
 
-    def terms(self, e: Expression, term: _Term, passed: frozenset[Symbol] = frozenset()) -> Iterator[_Term]:
+    def find_terms(self, e: Expression, term: _Term, passed: frozenset[Symbol] = frozenset()) -> Iterator[_Term]:
         """Find the parameters in an index; ``term`` is what happens to ``e``."""
         e = strip_conversions(e)
         self.steps -= 1
@@ -143,7 +143,7 @@ class _Body:
                 if symbol in self.positions:
                     yield term._replace(symbol=symbol)
                 yield from self._follow_symbol(symbol, self.sources, term, passed)
-            case Element(base=base) if root := self.root(base):
+            case Element(base=base) if root := self.find_root(base):
                 if root.symbol in self.positions:
                     yield term._replace(symbol=root.symbol)
                 else:
@@ -152,39 +152,39 @@ class _Body:
                 number, first = evaluate_integer(right), evaluate_integer(left)
                 if number is not None:
                     number = number if op == "+" else -number
-                    yield from self.terms(left, term._replace(shift=term.shift + term.scale * number), passed)
+                    yield from self.find_terms(left, term._replace(shift=term.shift + term.scale * number), passed)
                 elif op == "+" and first is not None:
-                    yield from self.terms(right, term._replace(shift=term.shift + term.scale * first), passed)
+                    yield from self.find_terms(right, term._replace(shift=term.shift + term.scale * first), passed)
                 elif op == "+":
                     for side in (left, right):
-                        yield from self.terms(side, term._replace(mixed=True), passed)
+                        yield from self.find_terms(side, term._replace(mixed=True), passed)
                 elif isinstance(split_shift(left)[0], Symbol):  # n - 1 - i: falls where it rises
-                    yield from self.terms(right, term, passed)
+                    yield from self.find_terms(right, term, passed)
             case Binary(op="*", left=left, right=right):
                 for side, other in ((left, right), (right, left)):
                     number = evaluate_integer(other)
                     if number is None:
-                        yield from self.terms(side, term._replace(row=True), passed)
+                        yield from self.find_terms(side, term._replace(row=True), passed)
                     elif number > 0 and evaluate_integer(side) is None:
-                        yield from self.terms(side, term._replace(scale=term.scale * number), passed)
+                        yield from self.find_terms(side, term._replace(scale=term.scale * number), passed)
             case Binary(op="/" | "//" | ">>", left=left, right=right) if (evaluate_integer(right) or 0) > 0:
-                yield from self.terms(left, term, passed)
+                yield from self.find_terms(left, term, passed)
             case Conditional(yes=yes, no=no):
-                yield from self.terms(yes, term, passed)
-                yield from self.terms(no, term, passed)
+                yield from self.find_terms(yes, term, passed)
+                yield from self.find_terms(no, term, passed)
             case Comma(second=inner) | Assignment(value=inner):
-                yield from self.terms(inner, term, passed)
+                yield from self.find_terms(inner, term, passed)
             case FunctionCall(name=name, arguments=(inner,)) if take_last_name(name) in _ROUND:
-                yield from self.terms(inner, term, passed)
+                yield from self.find_terms(inner, term, passed)
 
     def _follow_symbol(
         self, symbol: Symbol, values: Mapping[Symbol, list[Expression]], term: _Term, passed: frozenset[Symbol]
     ) -> Iterator[_Term]:
         if symbol not in passed:
             for source in values.get(symbol, ()):
-                yield from self.terms(source, term, passed | {symbol})
+                yield from self.find_terms(source, term, passed | {symbol})
 
-    def length(self, root: _Root) -> IndexUse | None:
+    def find_length(self, root: _Root) -> IndexUse | None:
         """The limit of an index of an array: the array's length, as far as the function shows it."""
         symbol, kind = root.symbol, root.symbol.type
         if symbol in self.positions and kind.length is None:
@@ -205,14 +205,14 @@ class _Body:
             return IndexUse(self.positions[variable], axis=-1, shift=-shift, mixed=root.moved)
         return None
 
-    def element(self, e: Expression) -> tuple[Symbol, Expression] | None:
+    def find_element(self, e: Expression) -> tuple[Symbol, Expression] | None:
         """The array parameter that an expression is an element of, and the index; a copy in a variable counts."""
         e = strip_conversions(e)
         for _ in range(3):
             if not (isinstance(e, Name) and len(own := self.sources.get(e.symbol, [])) == 1):
                 break
             e = strip_conversions(own[0])
-        if isinstance(e, Element) and (root := self.root(e.base)) and root.symbol in self.positions:
+        if isinstance(e, Element) and (root := self.find_root(e.base)) and root.symbol in self.positions:
             return root.symbol, e.index
         return None
 
@@ -233,7 +233,7 @@ def find_value_uses(functions: Sequence[FunctionIR]) -> list[tuple[ValueUse, ...
         if not changed:
             break
     return [
-        tuple(use.value(parameter, body) for parameter, use in zip(function.parameters, own, strict=True))
+        tuple(use.find_value(parameter, body) for parameter, use in zip(function.parameters, own, strict=True))
         for function, body, own in zip(functions, bodies, uses, strict=True)
     ]
 
@@ -253,7 +253,7 @@ class _Use:
         self.indexes.add(index)
         return True
 
-    def value(self, parameter: Symbol, body: _Body) -> ValueUse:
+    def find_value(self, parameter: Symbol, body: _Body) -> ValueUse:
         # An array that the function writes to is sorted by it, not searched.
         rising = self.rising and parameter not in body.written
         within = tuple(k for k in sorted(self.within) if list(body.positions)[k] not in body.written)
@@ -311,7 +311,7 @@ def _scan(function: FunctionIR) -> _Body:
                 body.calls.append(node)
         waiting += [(child, loop) for child in list_children(node)]
     for place, value in stores:
-        if root := body.root(place):
+        if root := body.find_root(place):
             body.written.add(root.symbol)
             if root.symbol not in body.positions:
                 body.contents.setdefault(root.symbol, []).append(value)
@@ -354,10 +354,10 @@ def _own_uses(body: _Body) -> list[_Use]:
     if not uses:
         return uses
     for e in body.elements:
-        if (root := body.root(e.base)) and (limit := body.length(root)):
+        if (root := body.find_root(e.base)) and (limit := body.find_length(root)):
             _add_index(body, uses, e.index, limit)
     for pointer, offset in body.offsets:
-        if (root := body.root(pointer)) and (limit := body.length(root)):
+        if (root := body.find_root(pointer)) and (limit := body.find_length(root)):
             _add_index(body, uses, offset, limit._replace(mixed=True))
     for left, right in body.pairs:
         _add_pair(body, uses, left, right)
@@ -372,7 +372,7 @@ def _own_uses(body: _Body) -> list[_Use]:
             _add_search(body, uses, part, place.loop, halved=True)
     for call in body.calls:
         array, number = _SEARCHES.get(take_last_name(call.name), (0, 0))
-        if number and number < len(call.arguments) and (root := body.root(call.arguments[array])):
+        if number and number < len(call.arguments) and (root := body.find_root(call.arguments[array])):
             _add_order(body, uses, root.symbol, call.arguments[number])
     return uses
 
@@ -388,7 +388,7 @@ def _add_index(body: _Body, uses: Sequence[_Use], index: Expression, limit: Inde
     if not body.positions:
         return False  # it has no parameters
     changed, body.steps = False, _MOST_STEPS
-    for term in body.terms(index, _Term(next(iter(body.positions)), limit.scale, limit.shift, limit.mixed)):
+    for term in body.find_terms(index, _Term(next(iter(body.positions)), limit.scale, limit.shift, limit.mixed)):
         position = body.positions[term.symbol]
         axis = 0 if term.row and limit.axis == 0 else limit.axis
         use = limit._replace(scale=term.scale, shift=term.shift, mixed=term.mixed, row=term.row, axis=axis)
@@ -400,7 +400,7 @@ def _add_index(body: _Body, uses: Sequence[_Use], index: Expression, limit: Inde
 
 def _add_pair(body: _Body, uses: Sequence[_Use], left: Expression, right: Expression) -> None:
     """Two elements whose order matters: neighbours of one array are in rising order."""
-    first, second = body.element(left), body.element(right)
+    first, second = body.find_element(left), body.find_element(right)
     if first and second and first[0] is second[0]:
         (a, m), (b, n) = split_shift(first[1]), split_shift(second[1])
         if a is b and m != n:
@@ -413,7 +413,7 @@ def _add_search(body: _Body, uses: Sequence[_Use], test: Binary, loop: Node, *, 
     ``halved``: only where the index comes from halving an interval.
     """
     for array, other in ((test.left, test.right), (test.right, test.left)):
-        element, second = body.element(array), body.element(other)
+        element, second = body.find_element(array), body.find_element(other)
         if element is None or evaluate_integer(element[1]) is not None or (second and second[0] is element[0]):
             continue
         variable, _ = split_shift(element[1])
@@ -430,7 +430,7 @@ def _add_order(body: _Body, uses: Sequence[_Use], array: Symbol, other: Expressi
     if evaluate_integer(strip_conversions(other)) is not None or array not in body.positions:
         return
     uses[body.positions[array]].rising = True
-    second = body.element(other)
+    second = body.find_element(other)
     symbol = second[0] if second else other.symbol if isinstance(other := strip_conversions(other), Name) else None
     if symbol is not None and symbol is not array and symbol in body.positions:
         uses[body.positions[symbol]].within.add(body.positions[array])
@@ -440,7 +440,7 @@ def _add_passed(body: _Body, uses: Sequence[_Use], call: FunctionCall, inner: Se
     """Add what a function of the cell does with the arguments of a call; True if some of it is new."""
     changed = False
     for argument, use in zip(call.arguments, inner, strict=False):
-        root = body.root(argument) if argument.type.kind == "a" else None
+        root = body.find_root(argument) if argument.type.kind == "a" else None
         own = uses[body.positions[root.symbol]] if root and root.symbol in body.positions else None
         for index in tuple(use.indexes):  # of a recursion, those that are added to
             limit = _find_outer_limit(body, call.arguments, index)
@@ -453,7 +453,7 @@ def _add_passed(body: _Body, uses: Sequence[_Use], call: FunctionCall, inner: Se
         if own is not None and use.rising and not own.rising:
             own.rising = changed = True
         for array in tuple(use.within):
-            outer = body.root(call.arguments[array]) if array < len(call.arguments) else None
+            outer = body.find_root(call.arguments[array]) if array < len(call.arguments) else None
             if outer is not None:
                 _add_order(body, uses, outer.symbol, argument)
     return changed
@@ -467,8 +467,8 @@ def _find_outer_limit(body: _Body, arguments: Sequence[Expression], index: Index
         return None
     argument = arguments[index.parameter]
     if index.axis >= 0:
-        root = body.root(argument)
-        limit = body.length(root) if root else None
+        root = body.find_root(argument)
+        limit = body.find_length(root) if root else None
         return limit and index._replace(
             parameter=limit.parameter,
             length=limit.length,

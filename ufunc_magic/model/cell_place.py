@@ -14,7 +14,7 @@ _MARKED = re.compile("\x1f(\\d+)\x1f")
 
 
 def mark_line(line: int) -> str:
-    """Mark a line of the source, for `CellPlace.text`."""
+    """Mark a line of the source, for `CellPlace.replace_marks`."""
     return f"\x1f{line}\x1f"
 
 
@@ -32,11 +32,11 @@ class CellPlace:
         """The number of a line there; 0, which means no line, stays 0."""
         return line + self.first_line - 1 if line else 0
 
-    def text(self, marked: str) -> str:
+    def replace_marks(self, marked: str) -> str:
         """A text with its marked lines replaced by their numbers there."""
         return _MARKED.sub(lambda match: str(self.line(int(match[1]))), marked)
 
-    def renamed(self, text: str, *, old: str) -> str:
+    def rename(self, text: str, *, old: str) -> str:
         """A text of compiled code, with the source's name ``old`` and lines replaced: ``old:3: ... on line 7.``"""
         if f"{old}:" not in text:
             return text

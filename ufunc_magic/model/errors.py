@@ -76,7 +76,7 @@ class Diagnostic:
     text: str = ""
     hint: str = ""
 
-    def counted(self, place: CellPlace) -> Diagnostic:
+    def count_from(self, place: CellPlace) -> Diagnostic:
         """The diagnostic with its line as counted there, if it is about that source."""
         return replace(self, line=place.line(self.line)) if self.file == place.name else self
 
@@ -116,7 +116,7 @@ class UfuncMagicError(Exception):
     is_colored: ClassVar[Callable[[], bool]] = staticmethod(lambda: True)
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
-        super().__init__(CellPlace().text(message))
+        super().__init__(CellPlace().replace_marks(message))
         self.place = CellPlace()
         self.remedy = remedy
         self._message = message
@@ -125,7 +125,7 @@ class UfuncMagicError(Exception):
     @property
     def message(self) -> str:
         """The offending value and what is wrong with it."""
-        return self.place.text(self._message)
+        return self.place.replace_marks(self._message)
 
     @property
     def marked(self) -> str:
@@ -189,7 +189,7 @@ class CompileError(UfuncMagicError):
 
     def __str__(self) -> str:
         shown = [d for d in self.diagnostics if d.severity != "warning"] or list(self.diagnostics)
-        shown = [d.counted(self.place) for d in shown]
+        shown = [d.count_from(self.place) for d in shown]
         return "\n".join([self.message, *map(str, shown), *([self.remedy] if self.remedy else [])])
 
 

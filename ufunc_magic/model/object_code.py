@@ -267,7 +267,8 @@ def pack(object_code: ObjectCode, *, entry: str = "", key: bytes = b"") -> bytes
 
 #: Bytes in the code before the digest of its contract (``templates/driver.c``).
 _CONTRACT = b"\x7fufm-contract 1:"
-#: Fields of a function on which no call depends: `LoadedObject.sent` may omit the source, reports show the others.
+#: Fields of a function on which no call depends.  `LoadedObject.prepare_to_send` may omit the source, reports show
+#: the others.
 _SHOWN_ONLY = frozenset(("doc", "source", "line", "reason"))
 
 

@@ -286,11 +286,11 @@ class Options:
         key=False,
     )
 
-    def key(self) -> tuple[tuple[str, str], ...]:
+    def make_key(self) -> tuple[tuple[str, str], ...]:
         """The fields that change machine code, as text, in a fixed order."""
         return tuple((f.name, repr(getattr(self, f.name))) for f in fields(self) if f.metadata.get("key", True))
 
-    def changed(self) -> dict[str, Any]:
+    def list_changes(self) -> dict[str, Any]:
         """Those fields with other values than the defaults, for `make_options`; lists for tuples, as JSON has."""
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.metadata.get("key", True)}
         return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items() if v != getattr(_DEFAULT, k)}

@@ -102,7 +102,7 @@ class ReportData:
         owned = ((f.name, note) for f in self.functions for note in f.notes)
         return (*self.notes, *(note if note.startswith(name) else f"{name}: {note}" for name, note in owned))
 
-    def renamed(self, old: str, new: str) -> tuple[Diagnostic, ...]:
+    def rename_diagnostics(self, old: str, new: str) -> tuple[Diagnostic, ...]:
         """The diagnostics, errors of refused functions first, under the name that the cell has now."""
         diagnostics = (*self.refused.values(), *self.diagnostics)
         return tuple(replace(d, file=new) if d.file == old else d for d in diagnostics)

@@ -29,7 +29,7 @@ def _make_file(room: int) -> int:
     if not hasattr(os, "memfd_create"):
         from ..store import open_default
 
-        with open_default().scratch() as folder:
+        with open_default().open_scratch() as folder:
             return os.open(folder / "output", os.O_RDWR | os.O_CREAT)
     import fcntl  # not on Windows
 

@@ -104,7 +104,7 @@ def begin() -> None:
 
         from .. import compilers, store
 
-        fact = f"first use 2 {version('ufunc_magic')} {compilers.find().identity()!r}"
+        fact = f"first use 2 {version('ufunc_magic')} {compilers.find().read_identity()!r}"
         if store.open_default().recall(fact) is None:
             compilers.start_python(_PREPARE.format(fact=fact))
     _start_compiler(recalled=True)

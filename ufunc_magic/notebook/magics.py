@@ -68,13 +68,13 @@ class Remembered:
 
     options: Options
 
-    def changed(self) -> dict[str, Any]:
+    def list_changes(self) -> dict[str, Any]:
         """Field -> value, for what differs from the defaults."""
         default = vars(Options())
         return {name: value for name, value in vars(self.options).items() if value != default[name]}
 
     def __repr__(self) -> str:
-        words = option_line.spell(self.changed())
+        words = option_line.spell(self.list_changes())
         return f"default options: {' '.join(words)}" if words else "no default options"
 
 
@@ -209,7 +209,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
                 return s;
             }
         """
-        return self._cell(line, cell, language="c")
+        return self._run_cell(line, cell, language="c")
 
     @line_cell_magic
     @_insert_options(option_line.list_options("cython"))
@@ -258,7 +258,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             def primes(int n): ...
         """
         __tracebackhide__ = True
-        return self._cell(line, cell, language="cython")
+        return self._run_cell(line, cell, language="cython")
 
     @line_cell_magic
     @_insert_options(option_line.list_options("cuda"))
@@ -297,9 +297,9 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
                 if (i < n) y[i] += a * x[i];
             }
         """
-        return self._cell(line, cell, language="cuda")
+        return self._run_cell(line, cell, language="cuda")
 
-    def _cell(self, line: str, cell: str | None, *, language: str) -> Report | None:
+    def _run_cell(self, line: str, cell: str | None, *, language: str) -> Report | None:
         __tracebackhide__ = True
         if cell is None:
             self._explain(line, language)
@@ -321,7 +321,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         with first_use.prepare_next(self.shell), marks.mark_failure(), _show_stop(name, "bound nothing"):
             self.capture.begin()
             # Displayed output cannot be removed, so a quiet cell shows no progress.
-            progress = self._progress() if options.time else _make_no_progress()
+            progress = self._make_progress() if options.time else _make_no_progress()
             built = self._build(cell, language=language, options=options, name=name, progress=progress)
             if built and built.printed and options.time:
                 sys.stdout.write(built.printed)
@@ -425,7 +425,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         if values is None:
             return None
         try:
-            options = make_options(values, base=suit_options(self.remembered().options, language=language))
+            options = make_options(values, base=suit_options(self.read_remembered().options, language=language))
             refuse(options, language=language)
             return options
         except OptionError as error:
@@ -449,7 +449,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         assert self.shell is not None
         self.shell.run_line_magic("pinfo", magic)
 
-    def _progress(self) -> Progress:
+    def _make_progress(self) -> Progress:
         """A progress line in a notebook; a terminal would get line after line."""
         from ..pipeline import make_progress
 
@@ -489,7 +489,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
 
         assert self.shell is not None
         try:
-            with self._progress() as progress, _show_stop("%ufunc_compare", "measured nothing"):
+            with self._make_progress() as progress, _show_stop("%ufunc_compare", "measured nothing"):
                 comparison = run_line(line, names=self.shell.user_ns, progress=progress)
             self._waiting = comparison, progress
         except (OptionError, ComparisonError) as error:
@@ -568,15 +568,15 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
                     f"--{refused[0]} belongs to one cell and cannot be a default.",
                     remedy="Write it on the cell's own line.",
                 )
-            base = Options() if values.pop("reset", False) else self.remembered().options
+            base = Options() if values.pop("reset", False) else self.read_remembered().options
             self._remembered = Remembered(make_options(values, base=base))
         except OptionError as error:
             raise UsageError(str(error)) from None
         if line.strip():
-            _store(self.shell, self._remembered.changed())
+            _store(self.shell, self._remembered.list_changes())
         return self._remembered
 
-    def remembered(self) -> Remembered:
+    def read_remembered(self) -> Remembered:
         """The options that ``%ufunc_config`` set, in this session or an earlier one."""
         if self._remembered is None:
             try:

@@ -50,7 +50,7 @@ class Waiting:
 
     def _update(self) -> None:
         more = self._how_far()
-        self._line.busy(f"{self._words}: {more}{', ' if more else ''}{self._count * self._pause:.0f} s")
+        self._line.show_busy(f"{self._words}: {more}{', ' if more else ''}{self._count * self._pause:.0f} s")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

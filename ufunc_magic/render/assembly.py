@@ -61,7 +61,7 @@ class ListedFunction:
     instructions: tuple[Instruction, ...]
     loops: tuple[frozenset[int], ...]
 
-    def depth(self, n: int) -> int:
+    def count_loops(self, n: int) -> int:
         """How many loops instruction ``n`` is in."""
         return sum(n in loop for loop in self.loops)
 
@@ -274,9 +274,9 @@ def _find_hot_loop(
     if hottest is None:
         chosen = [(i, 0) for i in kernel.instructions]
     else:
-        chosen = [(kernel.instructions[n], kernel.depth(n) - 1) for n in sorted(hottest)]
+        chosen = [(kernel.instructions[n], kernel.count_loops(n) - 1) for n in sorted(hottest)]
     for function in _follow_calls([i for i, _ in chosen], listing, object_code.name):
-        chosen += [(i, function.depth(n)) for n, i in enumerate(function.instructions)]
+        chosen += [(i, function.count_loops(n)) for n, i in enumerate(function.instructions)]
     placed = tuple(
         Placed(i.text, i.line if i.file == object_code.name else 0, inner, name_called(i.target) if i.calls else "")
         for i, inner in chosen

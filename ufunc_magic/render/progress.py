@@ -47,7 +47,7 @@ class Progress:
         )
         self._show({"text/plain": f"{share:.0%}  {words}", "text/html": bar})
 
-    def busy(self, words: str) -> None:
+    def show_busy(self, words: str) -> None:
         """Show the step that takes long, without a share."""
         if self._display is not None:
             self._words = words

@@ -137,15 +137,17 @@ class Report:
                 below.append([view.to_text()])
         rest = len(self._sort_notes()[2])
         more = [f"{count(rest, 'more note')}: -v shows all"] if rest else []
-        items = (*self._items(), *more, *(f"note: {note}" for note in notes))
+        items = (*self._list_items(), *more, *(f"note: {note}" for note in notes))
         tail = [line for item in items for line in wrap(item)]
-        return "\n\n".join("\n".join(block) for block in (*tables, [*tail, self._origin()], *below))
+        return "\n\n".join("\n".join(block) for block in (*tables, [*tail, self._describe_origin()], *below))
 
     def _repr_html_(self) -> str:
         notes: list[str] = []
         with Comfort("the table in HTML", notes):
             rest = tuple(f"note: {note}" for note in self._sort_notes()[2])
-            page = write_html_page(self._list_titled(), caption=self._origin(), items=self._items(), more=rest)
+            page = write_html_page(
+                self._list_titled(), caption=self._describe_origin(), items=self._list_items(), more=rest
+            )
             return page + "".join(view.to_html() for view in self.views)
         text = f"{self}\nnote: {notes[0]}"
         return f"<pre>{html.escape(text)}</pre>"
@@ -200,7 +202,7 @@ class Report:
         notes = [note for note in dict.fromkeys((*self.notes, self.pressure)) if note]
         return comparisons, notes[:left], rest + notes[left:]
 
-    def _origin(self) -> str:
+    def _describe_origin(self) -> str:
         total = sum(self.seconds.values())
         on = f"; {self.device}" if self.device else ""
         if self.cached:
@@ -208,7 +210,7 @@ class Report:
         by = f" with {self.toolchain}" if self.toolchain else ""
         return f"{self.name}: compiled in {spell_duration(self.seconds.get('compile', total))}{by}{on}"
 
-    def _items(self) -> tuple[str, ...]:
+    def _list_items(self) -> tuple[str, ...]:
         """The items below the tables, a paragraph each."""
         timed = {comparison.name for comparison in self.comparisons}
         of_kind = {
@@ -222,7 +224,7 @@ class Report:
         others = [f.call for f in of_kind["other"]]
         items += [f"also bound: {', '.join(others)}"] if others else []
         place = CellPlace(self.name, self.first_line)
-        items += [str(diagnostic.counted(place)) for diagnostic in self.diagnostics]
+        items += [str(diagnostic.count_from(place)) for diagnostic in self.diagnostics]
         return (*items, *(f"note: {note}" for note in self._sort_notes()[1]))
 
 
@@ -271,7 +273,7 @@ def describe_contents(object_code: ObjectCode, *, entry: str = "", size: int = 0
         "options": " ".join(f"{name}={value!r}" for name, value in object_code.options.items()),
         "threads": "supports several" if object_code.threads else "",
         "code": f"{len(object_code.code):,} bytes, SHA-256 {object_code.code_digest}",
-        **find_language(object_code).described(object_code),
+        **find_language(object_code).describe(object_code),
         "source": f"{len(object_code.source.splitlines())} lines, {object_code.name}" if object_code.source else "none",
     }
     lines += [f"  {name:13} {value}" for name, value in rows.items() if value]

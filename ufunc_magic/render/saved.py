@@ -156,10 +156,10 @@ class Difference:
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        table = write_text_table(("before", "now", "times faster"), self._cells()) if self.changes else []
+        table = write_text_table(("before", "now", "times faster"), self._make_cells()) if self.changes else []
         return "\n".join([self.name, *table, *(f"  note: {note}" for note in self.notes)])
 
-    def _cells(self) -> list[Cells]:
+    def _make_cells(self) -> list[Cells]:
         return [
             Cells(
                 f"{change.label}, {count(change.elements)}",

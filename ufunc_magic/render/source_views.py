@@ -45,11 +45,11 @@ class View:
 
     def to_html(self) -> str:
         """One fragment with inline styles only, the parts folded."""
-        parts = "".join(self._folded(escape(title), escape(text)) for title, text in self.parts)
+        parts = "".join(self._fold(escape(title), escape(text)) for title, text in self.parts)
         head = f"<div>{escape(self.name)}: {escape(self.title)}</div>"
         return f'<div style="overflow-x:auto;padding:.3em .7em">{head}{parts}</div>'
 
-    def _folded(self, title: str, text: str) -> str:
+    def _fold(self, title: str, text: str) -> str:
         if not text:
             return f'<div style="{_LINE};margin-left:1.4em">{title}</div>'
         return (

@@ -72,7 +72,7 @@ def give_file(module: ModuleType, object_code: ObjectCode) -> None:
     if "linetrace" not in object_code.source or os.path.basename(name) != name:
         return
     with contextlib.suppress(CacheError):
-        folder = store.open_default().storage(f"lines-{object_code.code_digest[:16]}")
+        folder = store.open_default().open_storage(f"lines-{object_code.code_digest[:16]}")
         store.Cache.write_scratch(folder / name, object_code.source)
         module.__file__ = str(folder / f"{module.__name__}.so")
 

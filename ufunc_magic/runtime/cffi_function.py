@@ -49,7 +49,7 @@ class PlainFunction:
         self.owner = owner
         self._binding: tuple[Any, Any, Any] | None = None
         self._names = code.parameters
-        reason = cell_names.find_current_place(owner.object_code).text(code.reason)
+        reason = cell_names.find_current_place(owner.object_code).replace_marks(code.reason)
         prototype = self.prototype
         self._const = _find_const(prototype)
         self.__name__ = self.__qualname__ = code.name

@@ -42,11 +42,11 @@ def share_classes(build: Build) -> None:
     folder_name = f"{store.NAMED}{code.module}-{code.code_digest[:16]}" if named else store.MODULES
     with contextlib.suppress(CacheError):
         cache = store.open_default()
-        folder = cache.storage(folder_name)
+        folder = cache.open_storage(folder_name)
         name = f"{code.module.rpartition('.')[2]}.py"
         if not (folder / name).exists():
             text = _MODULE.format(code=base64.b64encode(dumps(build)).decode())
-            with cache.scratch() as scratch:
+            with cache.open_scratch() as scratch:
                 cache.move_to_storage(folder_name, [cache.write_scratch(scratch / name, text)], most=_MOST)
         if named:
             mark = f"{os.sep}{store.NAMED}{code.module}-"

@@ -131,7 +131,7 @@ class Library:
     functions: tuple[int, ...]
     plain_calls: tuple[int, ...] = ()
 
-    def symbol(self, name: str) -> int:
+    def find_symbol(self, name: str) -> int:
         """The address of one of the driver's functions."""
         return ctypes.cast(getattr(self.handle, name), ctypes.c_void_p).value or 0
 
@@ -139,7 +139,7 @@ class Library:
         """Set how many threads a ``--parallel`` loop uses; 0 means all cores, or OMP_NUM_THREADS."""
         ctypes.c_int.in_dll(self.handle, "__ufm_threads").value = count
 
-    def threads(self) -> int:
+    def get_threads(self) -> int:
         """The setting of :meth:`set_threads`."""
         return int(ctypes.c_int.in_dll(self.handle, "__ufm_threads").value)
 

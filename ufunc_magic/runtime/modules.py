@@ -15,7 +15,7 @@ class _CacheFolder:
     """The folder in the cache that is in use when something is imported."""
 
     def __iter__(self) -> Iterator[str]:
-        yield str(store.open_default().storage(store.MODULES))
+        yield str(store.open_default().open_storage(store.MODULES))
 
 
 __path__ = _CacheFolder()

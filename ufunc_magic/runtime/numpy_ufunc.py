@@ -168,9 +168,9 @@ def note_calls(ufunc: np.ufunc, library: Any) -> None:
     ):
         _Caller.in_dll(library.handle, "__ufm_caller").__init__(*functions)  # type: ignore[misc]
         if sized:
-            sized.call = library.symbol("__ufm_vectorcall")
+            sized.call = library.find_symbol("__ufm_vectorcall")
         elif fields:
-            fields.vectorcall = library.symbol("__ufm_vectorcall")
+            fields.vectorcall = library.find_symbol("__ufm_vectorcall")
             doubles = "d" * ufunc.nin + "->d"
             if 1 <= ufunc.nin <= _MOST_NUMBERS and ufunc.signature is None and doubles in ufunc.types:
                 fields.reserved1 = 1 + ufunc.types.index(doubles)

@@ -57,7 +57,7 @@ def dumps(function: Any, *, source: bool = True, key: bytes | str | None = None)
             f"{function!r} was not compiled by ufunc_magic.",
             remedy="Pass a ufunc from a cell, from compile_c(), or from from_numba().",
         )
-    return pack(origin.loaded.sent(source=source), entry=origin.name, key=choose_secret(key))
+    return pack(origin.loaded.prepare_to_send(source=source), entry=origin.name, key=choose_secret(key))
 
 
 def loads(data: bytes, *, key: bytes | str | None = None) -> Any:
@@ -227,7 +227,7 @@ def choose_secret(chosen: bytes | str | None) -> bytes:
 
 def _get_payload(loaded: LoadedObject) -> bytes:
     """The bytes that pickles of the object share: pickle writes one object once."""
-    key, portable = choose_secret(None), loaded.sent()
+    key, portable = choose_secret(None), loaded.prepare_to_send()
     if loaded.payload is None or loaded.payload[0] != key or loaded.payload[1] is not portable:
         loaded.payload = (key, portable, pack(portable, key=key))
         # Dask's scheduler is often in this process, reads what the client sends, and sends it on.

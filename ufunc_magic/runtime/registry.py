@@ -41,7 +41,7 @@ from .numpy_ufunc import make_ufunc, note_calls, spell_letters
 class RemoteLoops(Protocol):
     """Another process that runs the loops of one object."""
 
-    def loops(self, code: FunctionCode) -> tuple[dict[int, int], dict[int, int]]:
+    def find_loops(self, code: FunctionCode) -> tuple[dict[int, int], dict[int, int]]:
         """By loop index, the addresses of the loops and their data, for NumPy."""
 
     #: The cell's memory, see `Sandbox`.
@@ -113,7 +113,7 @@ class LoadedObject:
         self.device = {**self.device, **more}
         self._sent = replace(self.portable_code, device=self.device)
 
-    def sent(self, *, source: bool = True) -> ObjectCode:
+    def prepare_to_send(self, *, source: bool = True) -> ObjectCode:
         """The object code to send, with or without the cell's source."""
         code = self.portable_code
         if source:
@@ -267,7 +267,7 @@ class Build(Mapping[str, Any]):
         if not isinstance(library, loader.Library) or not self.loaded.object_code.threads:
             yield
             return
-        before = library.threads()
+        before = library.get_threads()
         library.set_threads(count)
         try:
             yield
@@ -368,7 +368,7 @@ def load(
         opened.report_data = report_data or opened.report_data
         library, functions = opened.library, opened.functions
         native = library if isinstance(library, loader.Library) else None
-        notes = list(map(place.text, opened.report_data.all_notes))
+        notes = list(map(place.replace_marks, opened.report_data.all_notes))
         faults: list[SignatureError] = []
         binder = _find_binder(object_code)
         if binder is not None:
@@ -381,7 +381,7 @@ def load(
                         raise SignatureError(
                             f"{code.name} has structures, so it cannot run in a sandbox.", remedy="Remove --sandbox."
                         )
-                    loops, data = opened.sandbox.loops(code) if opened.sandbox else (library.loops, None)
+                    loops, data = opened.sandbox.find_loops(code) if opened.sandbox else (library.loops, None)
                     function = make_ufunc(code, loops, module="__main__", owner=opened, data=data)
                     if native is not None:
                         note_calls(function, native)
@@ -451,7 +451,7 @@ def _open_file(object_code: ObjectCode, path: str) -> LoadedObject:
     if object_code.options.get("sandbox"):
         # Named as text: only code that asks for a sandbox reaches a room above this one.
         guard = importlib.import_module(_GUARD)
-        sandbox = guard.Sandbox(object_code, library.symbol("__ufm_remote_loop"))
+        sandbox = guard.Sandbox(object_code, library.find_symbol("__ufm_remote_loop"))
     return LoadedObject(object_code, library, module, sandbox=sandbox)
 
 

@@ -101,7 +101,7 @@ def list_programs(toolchain: Toolchain, command: Sequence[str], folder: pathlib.
         around.append(os.getcwd())
     if any(word.endswith("=native") for word in command):
         around += runtime.cpu_features()
-    cache, fact = store.open_default(), f"steps 4 {toolchain.identity()!r} {general!r} {around!r}"
+    cache, fact = store.open_default(), f"steps 4 {toolchain.read_identity()!r} {general!r} {around!r}"
     commands = cache.recall(fact)
     if commands is None:
         commands, files = _examine(toolchain, command, folder)

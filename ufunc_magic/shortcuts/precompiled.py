@@ -40,7 +40,7 @@ def precompile(toolchain: Toolchain, text: str, *, flags: Sequence[str]) -> None
     if not can_precompile(toolchain) or include_precompiled(toolchain, text, flags=flags):
         return
     name, cache = _name(toolchain, text, flags), store.open_default()
-    with cache.scratch() as folder:
+    with cache.open_scratch() as folder:
         header = cache.write_scratch(folder / f"{name}.h", text)
         compiled = folder / f"{name}.h.gch"
         language = "c++-header" if toolchain.cplus else "c-header"
@@ -55,4 +55,4 @@ def precompile(toolchain: Toolchain, text: str, *, flags: Sequence[str]) -> None
 
 def _name(toolchain: Toolchain, text: str, flags: Sequence[str]) -> str:
     around = [os.environ.get(name, "") for name in VARIABLES]
-    return store.make_key([repr(toolchain.identity()), text, *flags, repr(around)])[:24]
+    return store.make_key([repr(toolchain.read_identity()), text, *flags, repr(around)])[:24]

@@ -88,7 +88,7 @@ class Portable:
             stored = read_stored_cell(hit[0]) if hit else None
             if stored is None:
                 first = self.cell.object_code
-                with entries.scratch() as folder:
+                with entries.open_scratch() as folder:
                     since = store.find_creation_time(folder)
                     compiled = self.compile(first.source, options=self.options, name=first.name, folder=folder)
                     inputs = store.stamp_files(compiled.files_read, since=since)

@@ -171,7 +171,7 @@ class Cache:
 
     def __repr__(self) -> str:
         where = f", writing to {self._private}" if self._private else ""
-        objects = len(self.entries())
+        objects = len(self.list_entries())
         used = f"{self.size() / 1e6:.1f} of {self.limit / 1e6:.0f} MB"
         return f"<Cache {self.path}{where}: {objects} object{'s' * (objects != 1)}, {used}>"
 
@@ -250,7 +250,7 @@ class Cache:
         The fact is forgotten when one of ``files`` changes its size or time.
         """
         now = manifest.Snapshot()
-        data = json.dumps([value, [(path, now.stamp(path)) for path in files]]).encode()
+        data = json.dumps([value, [(path, now.read_stamp(path)) for path in files]]).encode()
         head = make_key([name])
         self._write(lambda root: atomic_file.place(root / "facts" / head, atomic_file.seal(head, "-", data)))
 
@@ -263,13 +263,13 @@ class Cache:
                 continue
             if opened := atomic_file.unseal(root / "facts" / head, head):
                 value, files = json.loads(opened[1])
-                return value if all(now.stamp(path) == (stamp and tuple(stamp)) for path, stamp in files) else None
+                return value if all(now.read_stamp(path) == (stamp and tuple(stamp)) for path, stamp in files) else None
         return None
 
     # ------------------------------------------------------------------------------------ folders
 
     @contextlib.contextmanager
-    def scratch(self) -> Iterator[Path]:
+    def open_scratch(self) -> Iterator[Path]:
         """A private folder inside the cache; removed with its contents at the end of the block."""
         folder = self._write(self._make_scratch)
         try:
@@ -279,24 +279,27 @@ class Cache:
 
     @staticmethod
     def write_scratch(path: Path, text: str) -> Path:
-        """Write a text into a `scratch` folder, for a compiler that needs a file."""
+        """Write a text into a folder of `open_scratch`, for a compiler that needs a file."""
         with _report_unwritable(path):
             path.write_text(text, encoding="utf-8", newline="\n")
         return path
 
-    def storage(self, name: str) -> Path:
+    def open_storage(self, name: str) -> Path:
         """A permanent folder for a compiler's own files; it does not count towards the limit."""
         return self._write(lambda root: paths.make_own_folder(root, "storage", name))
 
     def move_to_storage(self, name: str, files: Iterable[Path], *, most: int) -> list[Path]:
-        """Move files of a `scratch` folder into a `storage` folder, whole; the oldest of more than ``most`` go."""
+        """Move files of a folder of `open_scratch` into one of `open_storage`, whole.
+
+        The oldest of more than ``most`` go.
+        """
         return self._write(
             lambda root: atomic_file.move(files, paths.make_own_folder(root, "storage", name), most=most)
         )
 
     # ---------------------------------------------------------------------------------- the whole
 
-    def entries(self) -> tuple[tuple[Path, int], ...]:
+    def list_entries(self) -> tuple[tuple[Path, int], ...]:
         """Files of machine code with their sizes, least recently used first."""
         files = (file for root in self._list_readable() for file in atomic_file.list_files(root))
         return tuple((Path(path), size) for _, path, size in sorted(files) if path.endswith(".so"))

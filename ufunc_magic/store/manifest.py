@@ -35,7 +35,7 @@ class Snapshot:
         self._stamps: dict[str, tuple[int, int] | None] = {}
         self._digests: dict[str, str] = {}
 
-    def stamp(self, path: str) -> tuple[int, int] | None:
+    def read_stamp(self, path: str) -> tuple[int, int] | None:
         """Size and time of a file; None if it cannot be read."""
         if path not in self._stamps:
             status = _read_status(path)
@@ -105,15 +105,15 @@ class Inputs:
             return False
         now = snapshot or Snapshot()
         for path, size, time, digest in self.files:
-            stamp = now.stamp(path)
+            stamp = now.read_stamp(path)
             if stamp is None or stamp[0] != size:
                 return False
             if stamp[1] != time and now.digest(path) != digest:
                 return False
         for folder, time, names in self.absent:
-            stamp = now.stamp(folder)
+            stamp = now.read_stamp(folder)
             unchanged = stamp is not None and stamp[1] == time
-            if not unchanged and any(now.stamp(os.path.join(folder, name)) for name in names):
+            if not unchanged and any(now.read_stamp(os.path.join(folder, name)) for name in names):
                 return False
         return True
 
@@ -162,7 +162,7 @@ def stamp_files(read: FilesRead, *, since: int) -> Inputs | None:
             return None
     absent = list[tuple[str, int, tuple[str, ...]]]()
     for folder, names in _group_by_folder(read.absent).items():
-        time = (now.stamp(folder) or (0, _NEVER))[1]
+        time = (now.read_stamp(folder) or (0, _NEVER))[1]
         absent.append((folder, time if since - time > _TICK else _NEVER, tuple(names)))
     return Inputs(tuple(files), tuple(absent), read.folder, read.import_path)
 

@@ -611,7 +611,7 @@ def test_overloads_are_loops_of_one_name() -> None:
     text = "double f(double x) { return x; } float f(float x) { return x; } double f(double x, double y) { return x; }"
     signatures, (plain,) = planned(text, cplus=True)
     assert [shown(s) for s in signatures] == ["f(x: double) -> result: double", "f(x: float) -> result: float"]
-    assert CellPlace().text(plain.reason) == "has other inputs, outputs or core dimensions than f on line 1"
+    assert CellPlace().replace_marks(plain.reason) == "has other inputs, outputs or core dimensions than f on line 1"
     assert plain.remedy == "Give it a different name: // ufunc: name=f2."
 
 
@@ -624,7 +624,7 @@ def test_a_second_function_of_the_same_types_and_name_stays_plain() -> None:
     text = "namespace a { double f(double x) { return x; } } namespace b { double f(double x) { return -x; } }"
     (signature,), (plain,) = planned(text, cplus=True)
     assert signature.function.scope == ("a",)
-    assert CellPlace().text(plain.reason) == "has the same parameters as f on line 1"
+    assert CellPlace().replace_marks(plain.reason) == "has the same parameters as f on line 1"
 
 
 # -- the annotation's own grammar

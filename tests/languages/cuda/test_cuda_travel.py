@@ -114,7 +114,7 @@ def test_shims_keep_the_names_that_the_carried_code_has() -> None:
     names = nvrtc.make_prefix(whole)
     here = LoadedObject(whole)
     here.carry(arch="compute_75", ltoir=base64.b64encode(b"code").decode(), symbols=names)
-    bare = here.sent(source=False)
+    bare = here.prepare_to_send(source=False)
     assert nvrtc.make_prefix(bare) == names
     assert nvrtc.make_ltoir(bare, "sm_90") == b"code"
 

@@ -102,13 +102,13 @@ class Tenfold(Simulation):
 
 def test_names_are_exchanged_only_inside() -> None:
     simulation = Tenfold()
-    with simulation.around(product), simulation.around(product):
+    with simulation.substitute_around(product), simulation.substitute_around(product):
         assert product(1) == 10
     assert product(1) == 2
 
 
 def test_names_come_back_after_an_error() -> None:
-    with pytest.raises(ZeroDivisionError), Tenfold().around(product):
+    with pytest.raises(ZeroDivisionError), Tenfold().substitute_around(product):
         raise ZeroDivisionError
     assert product(1) == 2
 

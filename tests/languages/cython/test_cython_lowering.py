@@ -216,7 +216,7 @@ def test_defaults_belong_to_parameters(lowered: Any) -> None:
 )
 def test_what_the_ir_cannot_say_is_opaque(lowered: Any, body: str, reason: str) -> None:
     f = lowered(f"def f(double x):\n{body}")
-    assert any(reason in node.reason for node in f.opaque())
+    assert any(reason in node.reason for node in f.find_opaque())
 
 
 def test_pointers_and_structures(lowered: Any) -> None:
@@ -248,7 +248,7 @@ def test_positions_are_those_of_the_cell(tmp_path: Path) -> None:
     (total,) = of_kind(read.functions["f"][0], ir.Binary)
     assert total.at.line == 3
     assert cell.encode().split(b"\n")[2][total.at.column :] == b"x + 1"
-    assert read.words(total) == "s = 'é'; y = x + 1"
+    assert read.quote(total) == "s = 'é'; y = x + 1"
 
 
 def test_lowering_changes_nothing_of_the_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

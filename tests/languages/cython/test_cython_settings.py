@@ -108,7 +108,7 @@ def test_language_level_that_does_not_exist_is_refused() -> None:
 
 @pytest.mark.parametrize("name", ["annotate", "annotate_fullc", "pgo", "torch", "language_level"])
 def test_options_that_change_what_is_stored_are_in_the_key(name: str) -> None:
-    assert name in dict(Options().key())
+    assert name in dict(Options().make_key())
 
 
 # --------------------------------------------------------------------------------------- comments

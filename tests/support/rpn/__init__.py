@@ -43,8 +43,8 @@ class Rpn(Language):
 
     words = "sqrt exp log"
 
-    def key(self, source: str, *, options: Options) -> str:
-        return c.LANGUAGE.key(f"rpn\n{source}", options=options)
+    def make_key(self, source: str, *, options: Options) -> str:
+        return c.LANGUAGE.make_key(f"rpn\n{source}", options=options)
 
     def compile(self, source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
         cell = c.LANGUAGE.compile(to_c(source, name=name), options=options, name=name, folder=folder)

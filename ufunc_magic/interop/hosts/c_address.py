@@ -232,7 +232,7 @@ def _open_library(origin: Origin, code: FunctionCode) -> Library:
 def _read_table_entry(library: Library, table: str, index: int) -> int:
     """An address in a table of the library; 0 where there is none, or no table."""
     try:
-        start = library.symbol(table)
+        start = library.find_symbol(table)
     except AttributeError:
         return 0
     return ctypes.c_size_t.from_address(start + index * ctypes.sizeof(ctypes.c_size_t)).value

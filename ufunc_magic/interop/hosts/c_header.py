@@ -59,7 +59,7 @@ def write_header(build: Build, path: str | pathlib.Path, *, prefix: str = "") ->
     ours = [symbol for symbol in elf_names.list_exported(object_code.code) if symbol.startswith("__ufm_")]
     # Two libraries of one program would otherwise share the tables of the first.
     code, tables = elf_names.rename_symbols(object_code.code, ours, seed=header.stem + object_code.code_digest)
-    text = _Header(object_code, tables, prefix).text(header.stem)
+    text = _Header(object_code, tables, prefix).write(header.stem)
     library = header.with_name(f"lib{header.stem}.so")
     # Written under another name, then renamed: a running program has the old library mapped.
     fresh = library.with_name(f"{library.name}.new")
@@ -103,7 +103,7 @@ class _Header:
     tables: Mapping[str, str]
     prefix: str
 
-    def text(self, name: str) -> str:
+    def write(self, name: str) -> str:
         """All of it; ``name`` is the library's, without ``lib`` and ``.so``.
 
         Raises
@@ -118,13 +118,13 @@ class _Header:
             if function.kind == "ufunc" and not function.records:
                 functions += _read_comment(function)
                 for loop in function.loops:
-                    functions += self._loop(function, loop)
+                    functions += self._write_loop(function, loop)
             elif function.declaration:
                 declarations, _, prototype = function.declaration.rpartition("\n")
                 in_c = self._is_c(function)
                 if in_c and declarations not in types:
                     types.append(declarations)
-                functions += [*_read_comment(function), *self._plain(function, prototype, in_c=in_c)]
+                functions += [*_read_comment(function), *self._write_plain(function, prototype, in_c=in_c)]
         if not functions:
             raise SignatureError(f"{object_code.name} has no function that C can call.")
         guard = f"UFM_{name.upper()}_H"
@@ -142,7 +142,7 @@ class _Header:
             "#include <stdbool.h>",
             "#include <stddef.h>",
             "#include <stdint.h>",
-            *self._includes(),
+            *self._list_includes(),
             *filter(None, types),
             "#ifdef __cplusplus",
             'extern "C" {',
@@ -159,13 +159,13 @@ class _Header:
     def _is_c(self, function: FunctionCode) -> bool:
         return self.object_code.language == "c" or not _CPLUS.search(function.declaration)
 
-    def _includes(self) -> list[str]:
+    def _list_includes(self) -> list[str]:
         """The cell's includes, whose types its plain functions may name (``FILE``, ``struct tm``)."""
         if not any(f.declaration and self._is_c(f) for f in self.object_code.functions):
             return []
         return re.findall(r"(?m)^[ \t]*(#[ \t]*include[ \t]*<[^>\n]+\.h>)", self.object_code.source)
 
-    def _loop(self, function: FunctionCode, loop: LoopCode) -> Iterator[str]:
+    def _write_loop(self, function: FunctionCode, loop: LoopCode) -> Iterator[str]:
         """A loop as a function of one item, and for element-wise ones as a function of arrays."""
         name = f"{self.prefix}{function.name}{_make_suffix(function, loop)}"
         nin, cores = function.nin, function.cores
@@ -224,7 +224,7 @@ class _Header:
         yield f"    const ptrdiff_t ufm_steps[] = {{{', '.join(steps)}}};"
         yield f"    {self.tables['__ufm_loops']}[{loop.index}](ufm_values, ufm_sizes, ufm_steps, 0);"
 
-    def _plain(self, function: FunctionCode, prototype: str, *, in_c: bool) -> Iterator[str]:
+    def _write_plain(self, function: FunctionCode, prototype: str, *, in_c: bool) -> Iterator[str]:
         """A plain function, called through the library's table; only named where its type is not ``in_c``."""
         entry = f"{self.tables.get('__ufm_functions', '')}[{function.index}]"
         result, _, rest = prototype.partition("(*)")

@@ -69,7 +69,7 @@ def compile_object_code(
 def link_ufunc(function: Any) -> np.ufunc:
     """The ufunc of `ufunc_magic.from_numba`; the same object if this process has it already."""
     cache = store.open_default()
-    with cache.scratch() as folder:
+    with cache.open_scratch() as folder:
         compiled = compile_object_code(function, folder=folder)
         with runtime.lock_code(compiled):
             result = runtime.find_loaded(compiled)

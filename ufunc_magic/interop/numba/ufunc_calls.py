@@ -29,7 +29,9 @@ def make_lowering(link: Link) -> Callable[..., Any]:
         if any(isinstance(a, types.ArrayCompatible) for a in sig.args):
             return _call_on_arrays(call, sig, args)
         kinds = call.types[: call.nin]
-        results = call.one([context.cast(builder, v, a, b) for v, a, b in zip(args, sig.args, kinds, strict=True)])
+        results = call.call_once(
+            [context.cast(builder, v, a, b) for v, a, b in zip(args, sig.args, kinds, strict=True)]
+        )
         return results[0] if len(results) == 1 else context.make_tuple(builder, sig.return_type, results)
 
     return lowered
@@ -52,20 +54,20 @@ class _Call:
     def nin(self) -> int:
         return self.link.code.nin
 
-    def one(self, values: Sequence[Any]) -> list[Any]:
+    def call_once(self, values: Sequence[Any]) -> list[Any]:
         """Results for one element: of the function where it can be called by itself, else of the loop."""
-        if self.link.symbol("scalar", self.place):
-            return self._function(values)
+        if self.link.find_symbol("scalar", self.place):
+            return self._call_function(values)
         models = [self.context.data_model_manager[kind] for kind in self.types]
         rooms = [cgutils.alloca_once(self.builder, model.get_data_type()) for model in models]
         for model, room, value in zip(models, rooms, values, strict=False):
             self.builder.store(model.as_data(self.builder, value), room)
-        self.loop(rooms, ir.Constant(_INTP, 1), [ir.Constant(_INTP, 0)] * len(rooms))
+        self.call_loop(rooms, ir.Constant(_INTP, 1), [ir.Constant(_INTP, 0)] * len(rooms))
         self.pass_exception_on()
         both = list(zip(models, rooms, strict=True))[self.nin :]
         return [model.load_from_data_pointer(self.builder, room) for model, room in both]
 
-    def _function(self, values: Sequence[Any]) -> list[Any]:
+    def _call_function(self, values: Sequence[Any]) -> list[Any]:
         """Call ``double f(double, double)``, or with several outputs ``void f(double, double *, double *)``."""
         builder, models = self.builder, [self.context.data_model_manager[kind] for kind in self.types]
         inputs = [model.as_data(builder, value) for model, value in zip(models, values, strict=False)]
@@ -73,8 +75,10 @@ class _Call:
         rooms = [cgutils.alloca_once(builder, m.get_data_type()) for m in outputs] if len(outputs) > 1 else []
         returned = ir.VoidType() if rooms else outputs[0].get_data_type()
         shape = ir.FunctionType(returned, [value.type for value in (*inputs, *rooms)])
-        leaf = self.link.symbol("leaf", self.place)
-        function = cgutils.get_or_insert_function(builder.module, shape, leaf or self.link.symbol("scalar", self.place))
+        leaf = self.link.find_symbol("leaf", self.place)
+        function = cgutils.get_or_insert_function(
+            builder.module, shape, leaf or self.link.find_symbol("scalar", self.place)
+        )
         function.calling_convention = convention = "win64cc" if leaf else ""
         for kind, argument in zip(self.types, function.args[: self.nin], strict=False):
             _extend(kind, argument)
@@ -86,13 +90,13 @@ class _Call:
             return [outputs[0].from_data(builder, result)]
         return [m.load_from_data_pointer(builder, room) for m, room in zip(outputs, rooms, strict=True)]
 
-    def loop(self, operands: Sequence[Any], count: Any, steps: Sequence[Any]) -> None:
+    def call_loop(self, operands: Sequence[Any], count: Any, steps: Sequence[Any]) -> None:
         """Call ``void loop(char **operands, const intp *count, const intp *steps, void *data)``."""
         builder = self.builder
         pointers = _store_on_stack(builder, _BYTES, [builder.bitcast(operand, _BYTES) for operand in operands])
         shape = ir.FunctionType(ir.VoidType(), [_BYTES.as_pointer(), _INTP.as_pointer(), _INTP.as_pointer(), _BYTES])
-        function = cgutils.get_or_insert_function(builder.module, shape, self.link.symbol("loop", self.place))
-        name = self.link.symbol("data", self.place)
+        function = cgutils.get_or_insert_function(builder.module, shape, self.link.find_symbol("loop", self.place))
+        name = self.link.find_symbol("data", self.place)
         data = ir.Constant(_BYTES, None)
         if name:
             known = builder.module.globals.get(name) or ir.GlobalVariable(builder.module, ir.IntType(8), name)
@@ -181,11 +185,11 @@ def _call_by_loop(call: _Call, operands: Sequence[Any]) -> None:
                 for index, step in zip(indices, [s for n, s in enumerate(steps) if n != axis], strict=True):
                     offset = builder.add(offset, builder.mul(index, step))
                 at.append(builder.gep(start, [offset]))
-            call.loop(at, whole[axis], [steps[axis] for steps in strides])
+            call.call_loop(at, whole[axis], [steps[axis] for steps in strides])
 
     one_piece = layouts in ({"C"}, {"F"}) and all(operand.ndim == len(whole) for operand in arrays)
     if len(whole) == 1:
-        call.loop(starts, whole[0], [steps[0] for steps in strides])
+        call.call_loop(starts, whole[0], [steps[0] for steps in strides])
     elif not one_piece:
         rows()
     else:
@@ -197,7 +201,7 @@ def _call_by_loop(call: _Call, operands: Sequence[Any]) -> None:
             count = builder.mul(count, size)
         with builder.if_else(same) as (at_once, by_rows):
             with at_once:
-                call.loop(starts, count, [_measure_item(call, n, operand) for n, operand in enumerate(operands)])
+                call.call_loop(starts, count, [_measure_item(call, n, operand) for n, operand in enumerate(operands)])
             with by_rows:
                 rows()
 
@@ -240,5 +244,5 @@ def _call_one_by_one(call: _Call, operands: Sequence[Any]) -> None:
             index.update_indices(places, n)
             value = operand.load_data(index.as_values())
             values.append(_private.cast(context, builder, value, operand.base_type, call.types[n]))
-        for n, (value, operand) in enumerate(zip(call.one(values), outputs, strict=True), start=call.nin):
+        for n, (value, operand) in enumerate(zip(call.call_once(values), outputs, strict=True), start=call.nin):
             operand.store_data(places, _private.cast(context, builder, value, call.types[n], operand.base_type))

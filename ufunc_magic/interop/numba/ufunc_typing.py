@@ -51,7 +51,7 @@ class Link:
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return restore_link, (self.ufunc, self.prefix)
 
-    def symbol(self, entry: str, place: int) -> str:
+    def find_symbol(self, entry: str, place: int) -> str:
         """The symbol of an entry of a loop; ``""`` where it has none."""
         return f"{self.prefix}.{entry}{place}" if f"{entry}{place}" in self.entries else ""
 

@@ -174,7 +174,7 @@ def _read_source_text(loaded: LoadedObject, name: str) -> SourceText:
 
 def _write_keywords(options: Options, carried: CarriedFiles, n: int) -> dict[str, Any]:
     """The keywords that compile cell ``n`` in the module's folder."""
-    values = options.changed()
+    values = options.list_changes()
     values.pop("pgo", None)  # it runs the cell's own statements, with gcc only, and changes no result
     if values.get("parallel") == -1:
         values["parallel"] = True
@@ -203,14 +203,14 @@ def _ship_object_code(
     if (
         text.text != loaded.object_code.source
         or carried.contents
-        or text.options.changed() != loaded.object_code.options
+        or text.options.list_changes() != loaded.object_code.options
     ):
         build = again(text.text, language=text.language, options=text.options, name=name)
         for member in own:
             build[member.own]  # raises, where the files have changed since
         loaded = build.loaded
     find_language(loaded.object_code).complete(loaded.object_code)
-    code = loaded.sent()
+    code = loaded.prepare_to_send()
     words = (*text.options.compile_args, *(os.environ.get(w, "") for w in ("CFLAGS", "CXXFLAGS", "CPPFLAGS", "CC")))
     if re.search(r"-m(?!tune|move-max|store-max)\w", " ".join(words)) and code.target.level == "baseline":
         # -march=native and its like, of which the target knows nothing.

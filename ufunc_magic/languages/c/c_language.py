@@ -23,7 +23,7 @@ class CLanguage(Language):
 
     words = WORDS
 
-    def key(self, source: str, *, options: Options) -> str:
+    def make_key(self, source: str, *, options: Options) -> str:
         return make_c_key("c", source, options=options, tool=compilers.find(cplus=options.cplus))
 
     def compile(self, source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:

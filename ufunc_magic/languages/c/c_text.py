@@ -95,7 +95,7 @@ class Text:
         start = self._starts[min(line, len(self._starts)) - 1]
         return self.read_comment_above(start + len(self.raw[start:]) - len(self.raw[start:].lstrip(b" \t")))
 
-    def lines(self, first: int, last: int) -> str:
+    def get_lines(self, first: int, last: int) -> str:
         """Some lines, 1-based."""
         starts = (*self._starts, len(self.raw) + 1)
         return self.raw[starts[first - 1] : starts[last] - 1].decode(errors="replace") if last < len(starts) else ""
@@ -146,7 +146,7 @@ class Text:
             lines += _strip_marks(self.raw[first:last].decode(errors="replace"))
         return _split_notes(lines)
 
-    def notes(self) -> list[tuple[int, str]]:
+    def list_notes(self) -> list[tuple[int, str]]:
         """The line of each comment with words after ``ufunc:``, and these words."""
         notes = []
         for first, last in self.comments:

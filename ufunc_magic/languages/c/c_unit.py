@@ -159,7 +159,7 @@ def compile(
             {**words, **more}, fault, source, options=requested, name=name, folder=folder, this_cpu=this_cpu
         )
     _last_units[this_cpu] = _Unit(planned.tool, planned.flags, compiled.translation)
-    result = replace(_describe(planned, plan, compiled), files_read=planned.files_read())
+    result = replace(_describe(planned, plan, compiled), files_read=planned.list_files_read())
     if this_cpu and (result.files_read.files or not result.files_read.known):
         return compile(source, options=requested, name=name, folder=folder, words=words)
     if words:
@@ -204,7 +204,7 @@ def _write_unit(code: ObjectCode, *, options: Options, folder: Path, this_cpu: b
         )
     except UfuncMagicError:  # with other words of Microsoft's it compiles
         return None
-    translation = _translate(planned, plan, reading, codegen.Exports(text=reading.library.text(options)))
+    translation = _translate(planned, plan, reading, codegen.Exports(text=reading.library.write(options)))
     loops = {loop.index: function.name for function in code.functions for loop in function.loops}
     written = [i.signature.name for i in translation.instances]
     # What the compiler refused is left out of the cell, and moves the numbers of other loops.
@@ -367,7 +367,7 @@ def _drop_unresolved(cell: CellBuild, reading: _Reading) -> _Reading:
         references = replace(cell, flags=(*cell.flags, "-O0", "-w"))
         inline = codegen.inline_definitions(reading.unit, cplus=cell.options.cplus)
         text = f"{cell.source}{inline}\n{reading.library.references}"
-        compilers.compile_shared(cell.tool, text, **references.arguments("references.so"))
+        compilers.compile_shared(cell.tool, text, **references.list_arguments("references.so"))
     except LinkError as fault:
         return replace(reading, library=drop_unlinked(reading.library, fault))
     return reading
@@ -393,13 +393,13 @@ def _compile_functions(cell: CellBuild, planned: CellBuild, plan: cells.UnitPlan
         forms = pool.submit(_write_python_forms, cell, first)
         diagnostics = None
         while diagnostics is None:
-            texts = filter(None, [reading.library.text(options), exports.text, undefined.text])
+            texts = filter(None, [reading.library.write(options), exports.text, undefined.text])
             translation = _translate(cell, plan, reading, replace(exports, text="\n".join(texts)))
             try:
                 if not undefined.text:
                     diagnostics = planned.compile_in_parts(translation, library, objects)
                 if diagnostics is None:
-                    arguments = planned.arguments(library.name, *objects)
+                    arguments = planned.list_arguments(library.name, *objects)
                     arguments["run"] = functools.partial(shortcuts.run_programs, ahead=planned.ahead)
                     diagnostics = compilers.compile_shared(cell.tool, translation.text, **arguments)
             except LinkError as fault:  # again without what no library has
@@ -555,12 +555,12 @@ def _describe(planned: CellBuild, plan: cells.UnitPlan, compiled: _Compiled) -> 
         place = next(n for n, f in enumerate(functions) if f.records and f.source == function.text)
         declaration = f"{types_text}\n{cells.write_prototype(function)}"
         functions[place] = replace(functions[place], index=index, declaration=declaration)
-    notes = (*plan.notes, *reading.unbound, *_write_notes(reading, bound), *reading.library.notes(options))
+    notes = (*plan.notes, *reading.unbound, *_write_notes(reading, bound), *reading.library.list_notes(options))
     notes += tuple(_list_ignored_comments(reading.unit, bound))
     serial = [s.name for s in reading.signatures if s.has_records] if options.parallel else []
     if serial:
         notes += (f"--parallel: {', '.join(serial)} runs on one thread, like all functions with structures.",)
-    object_code = planned.object_code(compiled.code, functions, language="c++" if options.cplus else "c")
+    object_code = planned.make_object_code(compiled.code, functions, language="c++" if options.cplus else "c")
     report_data = ReportData(
         tuple(functions),
         compiled.diagnostics,

@@ -63,51 +63,51 @@ class CallLowerer(ExpressionLowerer):
     def _lower_call(self, node: Node) -> Expression:
         function, listed = part(node, "function"), node.child_by_field_name("arguments")
         if function is None or listed is None:
-            return self.opaque(node)
+            return self.make_opaque(node)
         nodes = list_parts(listed)
         if function.type == "field_expression":
             return self._lower_method(function, nodes, node)
         name = _find_plain_name(function)
-        local = self.lookup(name)
+        local = self.find_variable(name)
         if function.type not in _NAMED or local is not None:
-            through = self.value(function)
+            through = self.lower_value(function)
             values = self._lower_values(nodes)
             self._touch(values)
             return self._make_call(node, UNKNOWN, name, values, through=through)
         short = name.rpartition("::")[2]
-        if not name.startswith("std::") and self.scope.definitions(short):
+        if not name.startswith("std::") and self.scope.find_definitions(short):
             return self._lower_own_call(short, nodes, node)
         if name.endswith(f"numeric_limits::{short}") and (limit := self._read_numeric_limit(function, short, node)):
             return limit
         if short in _CASTS:
             described = next((n for n in walk(function) if n.type == "type_descriptor"), None)
             if described is not None and len(nodes) == 1:
-                return self.cast(self.value(nodes[0]), described, node)
-        t = self.types.named(" ".join(take_text(function).split()))
+                return self.cast(self.lower_value(nodes[0]), described, node)
+        t = self.types.find_type(" ".join(take_text(function).split()))
         if t.kind == "c" and len(nodes) == 2:
-            return self.initial(listed, t)[0]
+            return self.lower_initial(listed, t)[0]
         if t.kind not in "?V" and len(nodes) == 1:
-            return Convert(at=self.at(node), type=t, value=self.value(nodes[0]), explicit=True)
+            return Convert(at=self.find_position(node), type=t, value=self.lower_value(nodes[0]), explicit=True)
         if t.arithmetic and not nodes:
-            return self.initial(listed, t)[0]
+            return self.lower_initial(listed, t)[0]
         if self.scope.is_class(name):
-            return self.opaque(node, f"calls `{name}`, which Python does not have", t)
+            return self.make_opaque(node, f"calls `{name}`, which Python does not have", t)
         return self._lower_library_call(name, self._lower_values(nodes), node)
 
     def _read_numeric_limit(self, function: Node, member: str, node: Node) -> Expression | None:
         """``std::numeric_limits<T>::max()`` as a constant."""
         described = next((n for n in walk(function) if n.type == "type_descriptor"), None)
-        t = self.described(described) if described is not None else UNKNOWN
+        t = self.read_described_type(described) if described is not None else UNKNOWN
         if t.integral and member in ("max", "min", "lowest"):
-            return Constant(at=self.at(node), type=t, value=t.high if member == "max" else t.low)
+            return Constant(at=self.find_position(node), type=t, value=t.high if member == "max" else t.low)
         macro = _NUMERIC_LIMITS.get(member, "")
         limit = find_header_constant(macro.replace("DBL", "FLT") if t == FLOAT else macro)
         if limit is None or t not in (FLOAT, DOUBLE):
             return None
-        return Constant(at=self.at(node), type=t, value=limit.value, spelling=limit.spelling)
+        return Constant(at=self.find_position(node), type=t, value=limit.value, spelling=limit.spelling)
 
     def _lower_values(self, nodes: Sequence[Node]) -> list[Expression]:
-        return [self.value(n) for n in nodes]
+        return [self.lower_value(n) for n in nodes]
 
     def _make_call(
         self,
@@ -121,7 +121,7 @@ class CallLowerer(ExpressionLowerer):
     ) -> FunctionCall:
         return FunctionCall(
             spelling=spelling if spelling != name else "",
-            at=self.at(node),
+            at=self.find_position(node),
             type=t,
             name=name,
             arguments=tuple(arguments),
@@ -141,10 +141,10 @@ class CallLowerer(ExpressionLowerer):
     def _lower_method(self, function: Node, nodes: Sequence[Node], node: Node) -> Expression:
         owner, field = part(function, "argument"), function.child_by_field_name("field")
         if owner is None or field is None:
-            return self.opaque(node)
-        base, name = self.value(owner), take_text(field)
+            return self.make_opaque(node)
+        base, name = self.lower_value(owner), take_text(field)
         if base.type.kind == "c" and name in ("real", "imag") and not nodes:
-            return Field(at=self.at(node), type=CType("f", base.type.bits), base=base, name=name)
+            return Field(at=self.find_position(node), type=CType("f", base.type.bits), base=base, name=name)
         values = self._lower_values(nodes)
         if base.type.kind == "a" and (read := self._read_container(base, name, values, node)) is not None:
             return read
@@ -157,7 +157,7 @@ class CallLowerer(ExpressionLowerer):
         self, base: Expression, name: str, values: Sequence[Expression], node: Node
     ) -> Expression | None:
         """A method of a container that the IR can say, None for others."""
-        at, t = self.at(node), base.type
+        at, t = self.find_position(node), base.type
         size = Length(at=at, type=SIZE, base=base) if t.length is None else Constant(at=at, type=SIZE, value=t.length)
         zero, one = (Constant(type=SIZE, value=number) for number in (0, 1))
         match name, len(values):
@@ -166,9 +166,9 @@ class CallLowerer(ExpressionLowerer):
             case "empty", 0:
                 return Binary(at=at, type=self.truth, op="==", left=size, right=zero)
             case (("at" | "front"), (0 | 1)):
-                return self.element(base, values[0] if values else zero, node)
+                return self.lower_element(base, values[0] if values else zero, node)
             case "back", 0:
-                return self.element(base, Binary(at=at, type=SIZE, op="-", left=size, right=one), node)
+                return self.lower_element(base, Binary(at=at, type=SIZE, op="-", left=size, right=one), node)
         return None
 
     # -- functions of the cell --------------------------------------------------------------------
@@ -176,12 +176,17 @@ class CallLowerer(ExpressionLowerer):
     def _lower_own_call(self, name: str, nodes: Sequence[Node], node: Node) -> Expression:
         self.calls[name] = None
         values = self._lower_values(nodes)
-        heads = self.scope.heads(name)
+        heads = self.scope.find_heads(name)
         chosen = self._choose_overload(heads, [v.type for v in values])
         if chosen is None:
             self._touch(values)
             return FunctionCall(
-                at=self.at(node), type=UNKNOWN, name=name, arguments=tuple(values), target="cell", overload=-1
+                at=self.find_position(node),
+                type=UNKNOWN,
+                name=name,
+                arguments=tuple(values),
+                target="cell",
+                overload=-1,
             )
         head = heads[chosen]
         for missing in head.defaults[len(values) :]:
@@ -193,7 +198,7 @@ class CallLowerer(ExpressionLowerer):
             if symbol is not None and symbol.type.name == CONTAINER:
                 self.resized |= {find_root_symbol(e)} if not symbol.const else set()
                 if self.scope.changes(symbol.name) and not symbol.const:
-                    e = self.opaque(nodes[position], "passes a container that a function changes")
+                    e = self.make_opaque(nodes[position], "passes a container that a function changes")
             elif symbol is not None and symbol.reference and not symbol.const:
                 self.change(e)
             elif symbol is not None:
@@ -205,7 +210,7 @@ class CallLowerer(ExpressionLowerer):
         several = CType("t", fields=tuple((str(k), t) for k, t in enumerate(returns)))
         t = VOID if not returns else returns[0] if len(returns) == 1 else several
         return FunctionCall(
-            at=self.at(node), type=t, name=name, arguments=tuple(arguments), target="cell", overload=chosen
+            at=self.find_position(node), type=t, name=name, arguments=tuple(arguments), target="cell", overload=chosen
         )
 
     def _choose_overload(self, heads: Sequence[Head], types: Sequence[CType]) -> int | None:

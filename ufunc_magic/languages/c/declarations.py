@@ -64,11 +64,11 @@ class Declaration(NamedTuple):
     marks: tuple[Mark, ...] = ()
     storage: frozenset[str] = frozenset()
 
-    def spelled(self) -> str:
+    def spell(self) -> str:
         """The type in C, as in a cast."""
         return f"{'const ' if self.const else ''}{_spell(self.base, self.marks)}".strip()
 
-    def returned(self) -> Declaration:
+    def get_returned(self) -> Declaration:
         """The type that this function returns, as a declaration."""
         parameters, *rest = self.marks
         trailing = _find_first(parameters.node, "trailing_return_type") if parameters.node else None
@@ -290,7 +290,7 @@ class DeclaredTypes:
     _classes: set[str] = field(default_factory=set)
     _heads: dict[int, FunctionHead | None] = field(default_factory=dict)
 
-    def known(self, name: str) -> bool:
+    def is_known(self, name: str) -> bool:
         return name in self.typedefs or name in self._classes
 
     def use_outside(self, nodes: Sequence[Node]) -> None:
@@ -300,7 +300,7 @@ class DeclaredTypes:
                 names = self.define(node)
             else:
                 specifier = node if node.type in TAGGED else node.child_by_field_name("type")
-                names = self.tag(specifier) if specifier else []
+                names = self.take_tag(specifier) if specifier else []
             for name in names:
                 if (inside := f"std::{name}") in _IN_STD:
                     self.typedefs[inside] = Declaration(inside, name)
@@ -317,7 +317,7 @@ class DeclaredTypes:
             if (target := self.typedefs.get(word)) is not None:
                 waiting += type_words(target.base)
             elif tag == word:
-                if not self.known(word):
+                if not self.is_known(word):
                     return True
             elif structures and not self.is_class(tag):
                 if tag not in self.records:
@@ -355,10 +355,10 @@ class DeclaredTypes:
                 declared = declared._replace(base=f"{declared.base} {declared.name}")
                 self._remember_members(specifier, declared.name)
             self.typedefs[declared.name] = declared
-        tags = self.tag(specifier) if specifier else []
+        tags = self.take_tag(specifier) if specifier else []
         return [*tags, *(declared.name for declared in everything)]
 
-    def tag(self, node: Node) -> list[str]:
+    def take_tag(self, node: Node) -> list[str]:
         """Take a type specifier in; the tag and the enumerators that it declares, if it does."""
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         if body is None or node.type not in TAGGED:
@@ -424,7 +424,7 @@ class DeclaredTypes:
                 members.append(Member(declared.name, plain.base, shape, record))
         return tuple(members) or "has no members"
 
-    def head(self, definition: Node) -> FunctionHead | None:
+    def read_head(self, definition: Node) -> FunctionHead | None:
         """The head of a function definition, read once; None for a definition of something else."""
         if definition.id not in self._heads:
             declared = read_declarations(definition)[0][0]
@@ -436,7 +436,7 @@ class DeclaredTypes:
         """The head of a function that ``node`` declares, a prototype or a definition."""
         listed = declared.marks[0].node.child_by_field_name("parameters") if declared.marks[0].node else None
         variadic = any(one.type in _VARIADIC for one in (listed.children if listed else ()))
-        return FunctionHead(declared, declared.returned(), tuple(self._read_parameters(listed, node)), variadic)
+        return FunctionHead(declared, declared.get_returned(), tuple(self._read_parameters(listed, node)), variadic)
 
     def _read_parameters(self, listed: Node | None, node: Node) -> list[tuple[Declaration, Node]]:
         """The declaration and node of each parameter; none for ``(void)``.
@@ -463,19 +463,19 @@ class DeclaredTypes:
                 parameters.append((declared, one))
         return [] if [(d.base, d.marks, d.name) for d, _ in parameters] == [("void", (), "")] else parameters
 
-    def parameters(self, head: FunctionHead) -> tuple[Parameter, ...]:
+    def read_parameters(self, head: FunctionHead) -> tuple[Parameter, ...]:
         """The parameters of a function as its callers see them."""
         parameters = []
         for declared, one in head.parameters:
-            parameter, default = self.parameter(declared, line=one.start_point[0] + 1), find_default(one)
+            parameter, default = self.read_parameter(declared, line=one.start_point[0] + 1), find_default(one)
             parameters.append(replace(parameter, default=take_text(default)) if default else parameter)
         return tuple(parameters)
 
     def _is_name(self, word: str) -> bool:
         """Whether a word in the place of a type is the name of a K&R parameter."""
-        return not self.cplus and not self.known(word) and type_words(word) == [word] and word.isidentifier()
+        return not self.cplus and not self.is_known(word) and type_words(word) == [word] and word.isidentifier()
 
-    def parameter(self, declared: Declaration, *, line: int) -> Parameter:
+    def read_parameter(self, declared: Declaration, *, line: int) -> Parameter:
         """A parameter as a caller sees it, typedefs of arrays and pointers seen through."""
         plain = self.resolve_typedefs(declared)
         marks, base, const, name = list(plain.marks), plain.base, plain.const, plain.name
@@ -483,7 +483,7 @@ class DeclaredTypes:
             # A parameter that is a function is a pointer to one.
             pointer = () if marks[0].kind != "(" else (Mark("*"),)
             return Parameter(name, _spell(base, (*pointer, *marks)), line=line)
-        if self.cplus and (container := self.container(plain, line=line)):
+        if self.cplus and (container := self.read_container(plain, line=line)):
             return container
         if marks and marks[0].kind in ("&", "&&"):
             if len(marks) > 1 or marks[0].kind == "&&":
@@ -509,7 +509,7 @@ class DeclaredTypes:
         aligned = ALIGNED in plain.storage
         return Parameter(name, base, const, pointer_levels, tuple(shape), indexed=unsized, aligned=aligned, line=line)
 
-    def container(self, declared: Declaration, *, line: int = 0) -> ContainerParameter | None:
+    def read_container(self, declared: Declaration, *, line: int = 0) -> ContainerParameter | None:
         """A parameter that is an array with its length: a container of C++'s, or a reference to an array of C's."""
         marks, const = declared.marks, declared.const
         reference = bool(marks) and marks[0].kind == "&"
@@ -519,7 +519,7 @@ class DeclaredTypes:
             return ContainerParameter(declared.name, declared.base, const, shape=numbers, reference=True, line=line)
         if len(marks) > reference:
             return None
-        word, arguments = self._template(declared.base)
+        word, arguments = self._read_template(declared.base)
         if word not in CONTAINERS or not _COUNTS.get(word, (1,))[0] <= len(arguments) <= _COUNTS.get(word, (1,))[-1]:
             return None
         element, length = ("unsigned char", "") if word in TEXTS else (arguments[0], "".join(arguments[1:2]))
@@ -529,17 +529,17 @@ class DeclaredTypes:
         if word == "span":
             words = element.split()
             const, element = "const" in words, " ".join(word for word in words if word != "const")
-        while self._template(element)[0] == "array" and len(inner := self._template(element)[1]) == 2:
+        while self._read_template(element)[0] == "array" and len(inner := self._read_template(element)[1]) == 2:
             element, sizes = inner[0], [*sizes, self._read_size(inner[1])]
         numbers = tuple(size for size in sizes if isinstance(size, int))
-        if len(numbers) < len(sizes) or self._template(element)[0] in CONTAINERS:
+        if len(numbers) < len(sizes) or self._read_template(element)[0] in CONTAINERS:
             return None
         pointer = int(not fixed)
         return ContainerParameter(
             declared.name, element, const, pointer, numbers, container=word, reference=reference, line=line
         )
 
-    def _template(self, spelled: str) -> tuple[str, tuple[str, ...]]:
+    def _read_template(self, spelled: str) -> tuple[str, tuple[str, ...]]:
         """A class template of the standard library and its arguments, also through typedefs."""
         for _ in range(32):
             target = self.typedefs.get(spelled)

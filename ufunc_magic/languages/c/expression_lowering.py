@@ -68,29 +68,29 @@ _STRING = CType("a", of=_CHAR)
 class ExpressionLowerer(Context):
     """Lowers the expressions of one function."""
 
-    def value(self, node: Node) -> Expression:
+    def lower_value(self, node: Node) -> Expression:
         """An expression, whatever it is."""
         node = strip_parentheses(node)
         lower = self._EXPRESSIONS.get(node.type)
-        return lower(self, node) if lower is not None else self.opaque(node)
+        return lower(self, node) if lower is not None else self.make_opaque(node)
 
-    def opaque(self, node: Node, reason: str = "", t: CType = UNKNOWN, *, acts: bool = False) -> Expression:
+    def make_opaque(self, node: Node, reason: str = "", t: CType = UNKNOWN, *, acts: bool = False) -> Expression:
         """An opaque expression, with the parts that can be lowered."""
         reason = reason or f"uses `{shorten(node)}`, which has no Python form"
-        inside = self.inside(node)
+        inside = self.lower_inside(node)
         self.stores += bool(inside)
         return OpaqueExpression(
-            at=self.at(node), type=t, reason=reason, text=take_text(node), operands=tuple(inside), acts=acts
+            at=self.find_position(node), type=t, reason=reason, text=take_text(node), operands=tuple(inside), acts=acts
         )
 
-    def inside(self, node: Node) -> list[IRNode]:
+    def lower_inside(self, node: Node) -> list[IRNode]:
         """The expressions and statements inside a node, lowered."""
         raise NotImplementedError
 
     # -- constants (6.4.4) ------------------------------------------------------------------------
 
     def _lower_number(self, node: Node) -> Expression:
-        text, at = take_text(node), self.at(node)
+        text, at = take_text(node), self.find_position(node)
         if text[0] in "+-":  # the C grammar counts a sign in `? -1 : 1` to the number
             e = self._read_constant(text[1:].lstrip(), node, at)
             e = self.promote(e)
@@ -108,7 +108,7 @@ class ExpressionLowerer(Context):
             return Constant(at=at, type=CType("c", imaginary[1].bits), value=complex(0, imaginary[0]), spelling=text)
         real = read_float(text)
         if real is None:
-            return self.opaque(node, f"cannot read the number `{text}`", DOUBLE)
+            return self.make_opaque(node, f"cannot read the number `{text}`", DOUBLE)
         return Constant(at=at, type=real[1], value=real[0], spelling=text)
 
     def _lower_char(self, node: Node) -> Expression:
@@ -118,39 +118,41 @@ class ExpressionLowerer(Context):
         except UnicodeDecodeError:
             inner = ""
         if len(inner) != 1 or text[0] != "'":
-            return self.opaque(node, f"uses the character {text}", INT)
+            return self.make_opaque(node, f"uses the character {text}", INT)
         code = ord(inner)
         code -= 256 if code > 127 else 0
-        return Constant(at=self.at(node), type=_CHAR if self.cplus else INT, value=code, spelling=text)
+        return Constant(at=self.find_position(node), type=_CHAR if self.cplus else INT, value=code, spelling=text)
 
     def _lower_boolean(self, node: Node) -> Expression:
         word = take_text(node)
-        return Constant(at=self.at(node), type=self.truth, value=int(word == "true"), spelling=word)
+        return Constant(at=self.find_position(node), type=self.truth, value=int(word == "true"), spelling=word)
 
     def _lower_null(self, node: Node) -> Expression:
-        return Constant(at=self.at(node), type=CType("a", of=CType("v")), value=0, spelling=take_text(node))
+        return Constant(at=self.find_position(node), type=CType("a", of=CType("v")), value=0, spelling=take_text(node))
 
     def _lower_string(self, node: Node) -> Expression:
         text = take_text(node)
-        return StringLiteral(at=self.at(node), type=_STRING, value=text[text.find('"') + 1 : text.rfind('"')])
+        return StringLiteral(
+            at=self.find_position(node), type=_STRING, value=text[text.find('"') + 1 : text.rfind('"')]
+        )
 
     # -- names (6.5.1) ----------------------------------------------------------------------------
 
     def _lower_name(self, node: Node) -> Expression:
         word = take_text(node)
-        symbol = self.lookup(word)
+        symbol = self.find_variable(word)
         if symbol is None:
             return self._lower_outside(word, node)
         if symbol in self.aliases:
             return self.aliases[symbol]
-        return Name(at=self.at(node), type=symbol.type, symbol=symbol)
+        return Name(at=self.find_position(node), type=symbol.type, symbol=symbol)
 
     def _lower_qualified(self, node: Node) -> Expression:
         return self._lower_outside(take_text(node).rpartition("::")[2], node)
 
     def _lower_outside(self, word: str, node: Node) -> Expression:
         """The value of a name of file scope or of a header."""
-        at, entry = self.at(node), self.scope.lookup(word)
+        at, entry = self.find_position(node), self.scope.find_value(word)
         if isinstance(entry, Symbol):
             return Name(at=at, type=entry.type, symbol=entry)
         if isinstance(entry, Constant):
@@ -166,9 +168,9 @@ class ExpressionLowerer(Context):
             chain.append(left)
             below = part(left, "left")
             if below is None:
-                return self.opaque(node)
+                return self.make_opaque(node)
             left = below
-        e = self.value(left)
+        e = self.lower_value(left)
         for above in reversed(chain):
             e = self._lower_operation(above, e)
         return e
@@ -176,15 +178,15 @@ class ExpressionLowerer(Context):
     def _lower_operation(self, node: Node, left: Expression) -> Expression:
         operator, right_node = node.child_by_field_name("operator"), part(node, "right")
         if operator is None or right_node is None:
-            return self.opaque(node)
-        op, right = _WORDS.get(operator.type, operator.type), self.value(right_node)
+            return self.make_opaque(node)
+        op, right = _WORDS.get(operator.type, operator.type), self.lower_value(right_node)
         if op in ("&&", "||"):
-            return Logical(at=self.at(node), type=self.truth, op=op, left=left, right=right)  # type: ignore[arg-type]
-        return self.binary(op, left, right, node)
+            return Logical(at=self.find_position(node), type=self.truth, op=op, left=left, right=right)  # type: ignore[arg-type]
+        return self.lower_binary(op, left, right, node)
 
-    def binary(self, op: str, left: Expression, right: Expression, node: Node) -> Expression:
+    def lower_binary(self, op: str, left: Expression, right: Expression, node: Node) -> Expression:
         """An arithmetic operation or a comparison, its operands converted."""
-        at = self.at(node)
+        at = self.find_position(node)
         if op not in _COMPARISONS and op not in _ARITHMETIC:
             return OpaqueExpression(
                 at=at,
@@ -214,10 +216,10 @@ class ExpressionLowerer(Context):
     def _lower_unary(self, node: Node) -> Expression:
         operator, argument = node.child_by_field_name("operator"), part(node, "argument")
         if operator is None or argument is None:
-            return self.opaque(node)
-        op, at = operator.type, self.at(node)
+            return self.make_opaque(node)
+        op, at = operator.type, self.find_position(node)
         op = _WORDS.get(op, op)
-        e = self.value(argument)
+        e = self.lower_value(argument)
         if op == "!":
             return Unary(at=at, type=self.truth, op="!", operand=e)
         e = self.promote(e) if e.type.integral else e
@@ -228,57 +230,59 @@ class ExpressionLowerer(Context):
                 return e
             case "-" | "~":
                 return Unary(at=at, type=e.type, op=op, operand=e)
-        return self.opaque(node)
+        return self.make_opaque(node)
 
     def _lower_conditional(self, node: Node) -> Expression:
         nodes = [part(node, name) for name in ("condition", "consequence", "alternative")]
         if None in nodes:
-            return self.opaque(node)
-        test, yes, no = (self.value(n) for n in nodes if n is not None)
+            return self.make_opaque(node)
+        test, yes, no = (self.lower_value(n) for n in nodes if n is not None)
         if yes.type.arithmetic and no.type.arithmetic and not (self.cplus and yes.type == no.type):
             yes, no, t = self.balance(yes, no)
             if t.kind == "c":
                 yes, no = self.convert(yes, t), self.convert(no, t)
         else:
             t = yes.type if yes.type.kind != "?" else no.type
-        return Conditional(at=self.at(node), type=t, test=test, yes=yes, no=no)
+        return Conditional(at=self.find_position(node), type=t, test=test, yes=yes, no=no)
 
     def _lower_comma(self, node: Node) -> Expression:
         left, right = part(node, "left"), part(node, "right")
         if left is None or right is None:
-            return self.opaque(node)
-        first, second = self.value(left), self.value(right)
-        return Comma(at=self.at(node), type=second.type, first=first, second=second)
+            return self.make_opaque(node)
+        first, second = self.lower_value(left), self.lower_value(right)
+        return Comma(at=self.find_position(node), type=second.type, first=first, second=second)
 
     def _lower_cast(self, node: Node) -> Expression:
         type_node, inner = node.child_by_field_name("type"), part(node, "value")
         if type_node is None or inner is None:
-            return self.opaque(node)
-        return self.cast(self.value(inner), type_node, node)
+            return self.make_opaque(node)
+        return self.cast(self.lower_value(inner), type_node, node)
 
     def cast(self, e: Expression, type_node: Node, node: Node) -> Expression:
         """``(T)e`` and its like (6.5.4)."""
-        return Convert(at=self.at(node), type=self.described(type_node), value=e, explicit=True)
+        return Convert(at=self.find_position(node), type=self.read_described_type(type_node), value=e, explicit=True)
 
-    def described(self, node: Node) -> CType:
+    def read_described_type(self, node: Node) -> CType:
         """The type that a type descriptor names."""
         declared = read_declarations(node)[0][0] if node.type == "type_descriptor" else None
-        return self.types.of(declared).type if declared else self.types.named(" ".join(take_text(node).split()))
+        return self.types.read(declared).type if declared else self.types.find_type(" ".join(take_text(node).split()))
 
     def _lower_sizeof(self, node: Node) -> Expression:
         type_node, inner = node.child_by_field_name("type"), part(node, "value")
         if type_node is None and inner is None:
-            return self.opaque(node)
+            return self.make_opaque(node)
         changes, stores = len(self.changes), self.stores
-        t = self.described(type_node) if type_node is not None else self.value(inner or node).type
+        t = self.read_described_type(type_node) if type_node is not None else self.lower_value(inner or node).type
         del self.changes[changes:]  # the operand is not evaluated
         self.stores = stores
         if t.kind == "?" and inner is not None and inner.type == "identifier":
-            t = self.types.named(take_text(inner))  # `sizeof(T)`, where T reads as a variable
+            t = self.types.find_type(take_text(inner))  # `sizeof(T)`, where T reads as a variable
         if t.size is None:
             reason = f"uses `{shorten(node)}`, which has no meaning in Python"
-            return OpaqueExpression(at=self.at(node), type=SIZE, reason=reason, text=take_text(node), measured=t)
-        return Constant(at=self.at(node), type=SIZE, value=t.size, spelling=take_text(node))
+            return OpaqueExpression(
+                at=self.find_position(node), type=SIZE, reason=reason, text=take_text(node), measured=t
+            )
+        return Constant(at=self.find_position(node), type=SIZE, value=t.size, spelling=take_text(node))
 
     # -- places (6.5.2.1, 6.5.2.3, 6.5.3.2) -------------------------------------------------------
 
@@ -289,23 +293,23 @@ class ExpressionLowerer(Context):
             [node.child_by_field_name("index")] if not self.cplus else list_parts(node.child_by_field_name("indices"))
         )
         if base_node is None or len(indices) != 1 or indices[0] is None:
-            return self.opaque(node)
-        base, index = self.value(base_node), self.value(indices[0])
+            return self.make_opaque(node)
+        base, index = self.lower_value(base_node), self.lower_value(indices[0])
         if index.type.kind == "a" and base.type.kind != "a":
             base, index = index, base
-        return self.element(base, index, node)
+        return self.lower_element(base, index, node)
 
-    def element(self, base: Expression, index: Expression, node: Node) -> Expression:
+    def lower_element(self, base: Expression, index: Expression, node: Node) -> Expression:
         """``base[index]``."""
         t = base.type.of if base.type.kind == "a" and base.type.of is not None else UNKNOWN
-        e = Element(at=self.at(node), type=t, base=base, index=index)
+        e = Element(at=self.find_position(node), type=t, base=base, index=index)
         return self.convert(e, _CHAR) if base.type.name == CHARACTERS else e
 
     def _lower_pointer(self, node: Node) -> Expression:
         operator, argument = node.child_by_field_name("operator"), part(node, "argument")
         if operator is None or argument is None:
-            return self.opaque(node)
-        e, at = self.value(argument), self.at(node)
+            return self.make_opaque(node)
+        e, at = self.lower_value(argument), self.find_position(node)
         if operator.type in ("&", "bitand"):
             self.change(e)
             return AddressOf(at=at, type=CType("a", of=e.type), place=e)  # type: ignore[arg-type]
@@ -315,8 +319,8 @@ class ExpressionLowerer(Context):
     def _lower_field(self, node: Node) -> Expression:
         argument, name_node = part(node, "argument"), node.child_by_field_name("field")
         if argument is None or name_node is None:
-            return self.opaque(node)
-        base, at, name = self.value(argument), self.at(node), take_text(name_node)
+            return self.make_opaque(node)
+        base, at, name = self.lower_value(argument), self.find_position(node), take_text(name_node)
         operator = node.child_by_field_name("operator")
         if any(c.type == "->" for c in node.children) if operator is None else operator.type == "->":
             pointed = base.type.of if base.type.kind == "a" and base.type.of is not None else UNKNOWN
@@ -329,7 +333,7 @@ class ExpressionLowerer(Context):
     # -- assignments (6.5.16, 6.5.2.4, 6.5.3.1) ---------------------------------------------------
 
     def _lower_place(self, node: Node) -> Name | Element | Field | OpaqueExpression:
-        e = self.value(node)
+        e = self.lower_value(node)
         if isinstance(e, Name | Element | Field | OpaqueExpression):
             return e
         symbol = find_root_symbol(e)
@@ -340,31 +344,35 @@ class ExpressionLowerer(Context):
     def _lower_assignment(self, node: Node) -> Expression:
         left, right, operator = part(node, "left"), part(node, "right"), node.child_by_field_name("operator")
         if left is None or right is None or operator is None:
-            return self.opaque(node)
+            return self.make_opaque(node)
         place, op = self._lower_place(left), operator.type
         op = _WORDS.get(op, op)
         if place.type.name in (CONTAINER, CHARACTERS):
             return self._lower_whole_assignment(place, right, node)
-        value = self.initial(right, place.type)[0] if right.type == "initializer_list" else self.value(right)
+        value = (
+            self.lower_initial(right, place.type)[0] if right.type == "initializer_list" else self.lower_value(right)
+        )
         if op != "=":
-            value = self.binary(op[:-1], Current(at=place.at, type=place.type), value, node)
+            value = self.lower_binary(op[:-1], Current(at=place.at, type=place.type), value, node)
         self.change(place)
-        return Assignment(at=self.at(node), type=place.type, place=place, value=self.convert(value, place.type))
+        return Assignment(
+            at=self.find_position(node), type=place.type, place=place, value=self.convert(value, place.type)
+        )
 
     def _lower_whole_assignment(self, place: Expression, right: Node, node: Node) -> Expression:
         """An assignment to a container: of as many values to its elements, or opaque."""
-        at, symbol = self.at(node), find_root_symbol(place)
+        at, symbol = self.find_position(node), find_root_symbol(place)
         if right.type == "compound_literal_expression":
             right = right.child_by_field_name("value") or right
         items = list_parts(right)
         while len(items) == 1 and items[0].type == "initializer_list":  # {{a, b}}
             items = list_parts(items[0])
-        value = self.value(right) if right.type != "initializer_list" else None
-        values = [self.value(item) for item in items] if value is None else []
+        value = self.lower_value(right) if right.type != "initializer_list" else None
+        values = [self.lower_value(item) for item in items] if value is None else []
         t = place.type.of
         if value is not None and place.type == value.type and place.type.length and t is not None and t.arithmetic:
             indices = range(place.type.length)
-            values = [self.element(value, Constant(type=INT, value=index), right) for index in indices]
+            values = [self.lower_element(value, Constant(type=INT, value=index), right) for index in indices]
         self.resized.add(symbol)
         self.change(place)
         itself = any(isinstance(e, Name) and e.symbol is symbol for v in values for e in walk_ir(v))
@@ -389,17 +397,17 @@ class ExpressionLowerer(Context):
     def _lower_update(self, node: Node) -> Expression:
         argument, operator = part(node, "argument"), node.child_by_field_name("operator")
         if argument is None or operator is None:
-            return self.opaque(node)
-        place, at = self._lower_place(argument), self.at(node)
+            return self.make_opaque(node)
+        place, at = self._lower_place(argument), self.find_position(node)
         one = Constant(type=INT, value=1)
-        value = self.binary(operator.type[0], Current(at=place.at, type=place.type), one, node)
+        value = self.lower_binary(operator.type[0], Current(at=place.at, type=place.type), one, node)
         self.change(place)
         postfix = node.children[0].type not in ("++", "--")
         return Assignment(at=at, type=place.type, place=place, value=self.convert(value, place.type), postfix=postfix)
 
     # -- initializers (6.7.9) ---------------------------------------------------------------------
 
-    def initial(self, source: Node, t: CType) -> tuple[Expression, CType]:
+    def lower_initial(self, source: Node, t: CType) -> tuple[Expression, CType]:
         """An initializer for type ``t``, and the type, completed with an array's length."""
         if source.type in ("initializer_list", "argument_list", "parameter_list"):
             items = list_parts(source)
@@ -407,44 +415,46 @@ class ExpressionLowerer(Context):
                 return self._lower_array(source, items, t)
             if t.kind == "c" and len(items) == 2:
                 half = CType("f", t.bits)
-                numbers = tuple(self.convert(self.value(item), half) for item in items)
-                return Aggregate(at=self.at(source), type=t, items=numbers), t
+                numbers = tuple(self.convert(self.lower_value(item), half) for item in items)
+                return Aggregate(at=self.find_position(source), type=t, items=numbers), t
             if t.kind == "V" and source.type == "initializer_list" and not any(map(_is_designated, items)):
                 fields = [*(f for _, f in t.fields), *[UNKNOWN] * len(items)]
-                values = [self.initial(item, f)[0] for item, f in zip(items, fields, strict=False)]
-                return Aggregate(at=self.at(source), type=t, items=tuple(values)), t
+                values = [self.lower_initial(item, f)[0] for item, f in zip(items, fields, strict=False)]
+                return Aggregate(at=self.find_position(source), type=t, items=tuple(values)), t
             if t.arithmetic and not items:
-                return self.convert(Constant(at=self.at(source), type=INT, value=0), t), t
+                return self.convert(Constant(at=self.find_position(source), type=INT, value=0), t), t
             if len(items) != 1 or t.kind in "?V":
                 reason = f"initializes a number with `{shorten(source)}`" if t.arithmetic else ""
-                return self.opaque(source, reason or f"uses the type `{t.name}`", t), t
-            return self.initial(items[0], t)
-        e = self.value(source)
+                return self.make_opaque(source, reason or f"uses the type `{t.name}`", t), t
+            return self.lower_initial(items[0], t)
+        e = self.lower_value(source)
         if t.kind == "a" and t.length is None and isinstance(e, StringLiteral) and t.of == _CHAR:
             t = CType("a", of=t.of, length=None)
         return self.convert(e, t), t
 
     def _lower_array(self, source: Node, items: Sequence[Node], t: CType) -> tuple[Expression, CType]:
         if len(items) > LARGEST or source.end_byte - source.start_byte > 16 * LARGEST:
-            at = self.at(source)
+            at = self.find_position(source)
             return OpaqueExpression(at=at, type=t, reason="reads a large table", text=shorten(source)), t
         of = t.of if t.of is not None else UNKNOWN
         placed = self._place_items(items)
         if placed is None or (len(placed) <= max(placed, default=-1) and not of.arithmetic):
-            return self.opaque(source, t=t), t
+            return self.make_opaque(source, t=t), t
         if of.kind == "a" and of.length and items and items[0].type not in ("initializer_list", "string_literal"):
-            rows = self._nest_rows([self.convert(self.value(item), of.element) for item in items], t, self.at(source))
+            rows = self._nest_rows(
+                [self.convert(self.lower_value(item), of.element) for item in items], t, self.find_position(source)
+            )
             return rows, CType("a", of=of, length=len(rows.items) if t.length is None else t.length)
         values = []
         for index in range(max(placed, default=-1) + 1):
             if index in placed:
-                value, inner = self.initial(placed[index], of)
+                value, inner = self.lower_initial(placed[index], of)
                 of = inner if of.kind == "a" else of
             else:
-                value = self.convert(Constant(at=self.at(source), type=INT, value=0), of)
+                value = self.convert(Constant(at=self.find_position(source), type=INT, value=0), of)
             values.append(value)
         whole = CType("a", of=of, length=len(values) if t.length is None else t.length)
-        return Aggregate(at=self.at(source), type=whole, items=tuple(values)), whole
+        return Aggregate(at=self.find_position(source), type=whole, items=tuple(values)), whole
 
     def _place_items(self, items: Sequence[Node]) -> dict[int, Node] | None:
         """The items of an array's list by their index, ``[3] = x`` followed (6.7.9); None for another designator."""
@@ -454,7 +464,11 @@ class ExpressionLowerer(Context):
             index, value = index + 1, item
             if _is_designated(item):
                 designators = [c for c in item.named_children if c.type == "subscript_designator"]
-                at = evaluate_integer(self.value(designators[0].named_children[0])) if len(designators) == 1 else None
+                at = (
+                    evaluate_integer(self.lower_value(designators[0].named_children[0]))
+                    if len(designators) == 1
+                    else None
+                )
                 source = item.child_by_field_name("value")
                 if at is None or source is None or not 0 <= at < LARGEST:
                     return None
@@ -480,9 +494,9 @@ class ExpressionLowerer(Context):
         type_node = node.child_by_field_name("type")
         source = node.child_by_field_name("value") or node
         if type_node is None:
-            return self.opaque(node)
-        e, t = self.initial(source, self.described(type_node))
-        return Convert(at=self.at(node), type=t, value=e, explicit=True) if t.arithmetic else e
+            return self.make_opaque(node)
+        e, t = self.lower_initial(source, self.read_described_type(type_node))
+        return Convert(at=self.find_position(node), type=t, value=e, explicit=True) if t.arithmetic else e
 
     _EXPRESSIONS: ClassVar[dict[str, Callable[..., Expression]]] = {
         "number_literal": _lower_number,

@@ -63,10 +63,10 @@ class LoopLowerer(CallLowerer):
         #: Counters that go up from a number that is not negative, with the bodies of their loops.
         self.upwards: dict[Symbol, Node] = {}
 
-    def statement(self, node: Node) -> list[Statement]:
+    def lower_statement(self, node: Node) -> list[Statement]:
         raise NotImplementedError
 
-    def block(self, node: Node | None) -> Block:
+    def lower_block(self, node: Node | None) -> Block:
         raise NotImplementedError
 
     def _lower_for(self, node: Node) -> list[Statement]:
@@ -76,19 +76,19 @@ class LoopLowerer(CallLowerer):
         self.scopes.append({})
         start: list[Statement] = []
         if start_node is not None and start_node.type == "declaration":
-            start = self.statement(start_node)
+            start = self.lower_statement(start_node)
         elif start_node is not None:
-            start = [Evaluate(at=self.at(start_node), value=self.value(start_node))]
-        test = self.value(test_node) if test_node is not None else None
-        update = self.value(update_node) if update_node is not None else None
+            start = [Evaluate(at=self.find_position(start_node), value=self.lower_value(start_node))]
+        test = self.lower_value(test_node) if test_node is not None else None
+        update = self.lower_value(update_node) if update_node is not None else None
         header = self._read_header(start, test, update, node) if test is not None and update is not None else None
         changes, stores = len(self.changes), self.stores
         body_node = node.child_by_field_name("body")
         if header is not None and body_node is not None and header.step > 0 and self._is_never_negative(header.start):
             self.upwards[header.counter] = body_node
-        body = self.block(body_node)
+        body = self.lower_block(body_node)
         self.scopes.pop()
-        at = self.at(node)
+        at = self.find_position(node)
         if header is not None and self._is_counted(header, set(self.changes[changes:]), self.stores > stores, node):
             return [
                 CountedFor(

@@ -70,10 +70,10 @@ class _Functions(Mapping[str, tuple[FunctionIR, ...]]):
 
     @take_turns
     def __getitem__(self, name: str) -> tuple[FunctionIR, ...]:
-        definitions = self._scope.definitions(name)
+        definitions = self._scope.find_definitions(name)
         if not definitions:
             raise KeyError(name)
-        return tuple(map(self._scope.function, definitions))
+        return tuple(map(self._scope.lower_function, definitions))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._scope.names)
@@ -93,7 +93,7 @@ class _Symbols(Mapping[str, Symbol]):
 
     @take_turns
     def __getitem__(self, name: str) -> Symbol:
-        entry = self._scope.lookup(name)
+        entry = self._scope.find_value(name)
         if not isinstance(entry, Symbol):
             raise KeyError(name)
         return entry
@@ -177,7 +177,7 @@ class FileScope:
 
     def define(self, node: Node) -> None:
         """Take in a type that a function declares."""
-        names = self.declared.define(node) if node.type in _TYPES else self.declared.tag(node)
+        names = self.declared.define(node) if node.type in _TYPES else self.declared.take_tag(node)
         self.types.forget(names)
 
     def is_class(self, name: str) -> bool:
@@ -185,7 +185,7 @@ class FileScope:
 
     # -- names ------------------------------------------------------------------------------------
 
-    def lookup(self, name: str) -> Symbol | Constant | str:
+    def find_value(self, name: str) -> Symbol | Constant | str:
         """The value of a name of file scope or of a header, or the reason why it has none."""
         entry = self._entries.get(name)
         if entry is None:
@@ -211,11 +211,11 @@ class FileScope:
         value = parse_initializer(body, cplus=self.cplus)
         if value is None:
             return f"uses the macro `{name}`, which is not an expression"
-        e = self._make_lowerer(macro=True).value(value)
+        e = self._make_lowerer(macro=True).lower_value(value)
         return Symbol(name, e.type, "constant", initial=e)
 
     def _lower_variable(self, name: str, node: Node, declarator: Node, declared: Declaration) -> Symbol:
-        t, reference, _ = self.types.of(declared)
+        t, reference, _ = self.types.read(declared)
         source = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
         lowerer = self._make_lowerer()
         fixed = declared.const and not any(mark.kind == "*" for mark in declared.marks)
@@ -225,14 +225,14 @@ class FileScope:
             "constant" if fixed else "global",
             reference=reference,
             const=declared.const,
-            at=lowerer.at(declarator),
+            at=lowerer.find_position(declarator),
         )
         self._entries[name] = symbol
         if source is not None and t == AUTO:
-            symbol.initial = lowerer.value(source)
+            symbol.initial = lowerer.lower_value(source)
             symbol.type = symbol.initial.type
         elif source is not None:
-            symbol.initial, symbol.type = lowerer.initial(source, t)
+            symbol.initial, symbol.type = lowerer.lower_initial(source, t)
         symbol.assigned = symbol.storage == "global" and self.changes(name)
         return symbol
 
@@ -261,9 +261,15 @@ class FileScope:
             name, source = item.child_by_field_name("name"), part(item, "value")
             if name is None:
                 continue
-            last = evaluate_integer(lowerer.value(source)) if source is not None else None if last is None else last + 1
+            last = (
+                evaluate_integer(lowerer.lower_value(source))
+                if source is not None
+                else None
+                if last is None
+                else last + 1
+            )
             if last is not None:
-                at = lowerer.at(item)
+                at = lowerer.find_position(item)
                 value = Constant(at=at, type=INT, value=last)
                 symbol = values[take_text(name)] = Symbol(take_text(name), INT, "constant", initial=value, at=at)
                 lowerer.scopes[-1][symbol.name] = symbol
@@ -272,29 +278,31 @@ class FileScope:
 
     def lower_constant(self, node: Node) -> Expression:
         """An expression of file scope: a default argument."""
-        return self._make_lowerer().value(strip_parentheses(node))
+        return self._make_lowerer().lower_value(strip_parentheses(node))
 
     def _find_length(self, node: Node) -> int | None:
         """An array's size, where it is a constant of file scope (6.7.6.2)."""
-        return evaluate_integer(self._make_lowerer().value(node))
+        return evaluate_integer(self._make_lowerer().lower_value(node))
 
     # -- functions --------------------------------------------------------------------------------
 
-    def definitions(self, name: str) -> Sequence[FunctionDefinition]:
+    def find_definitions(self, name: str) -> Sequence[FunctionDefinition]:
         return self.names.get(name, ())
 
     def _find_function_name(self, node: Node) -> str:
         """The plain name of a function that is no method, operator or constructor; ``""`` for others."""
-        head = self.declared.head(node) if node.child_by_field_name("body") is not None else None
+        head = self.declared.read_head(node) if node.child_by_field_name("body") is not None else None
         name = head.declared.name.rpartition("::")[2] if head is not None else ""
         return name if name.replace("$", "_").isidentifier() else ""
 
-    def heads(self, name: str) -> list[Head]:
+    def find_heads(self, name: str) -> list[Head]:
         """Those of all functions of a name, but for one whose own head calls it, in half-typed text."""
         begun = self._heads_begun
-        return [self.head(definition) for definition in self.definitions(name) if definition.node.id not in begun]
+        return [
+            self.lower_head(definition) for definition in self.find_definitions(name) if definition.node.id not in begun
+        ]
 
-    def head(self, definition: FunctionDefinition) -> Head:
+    def lower_head(self, definition: FunctionDefinition) -> Head:
         """Parameters and results of a function."""
         known = self._heads.get(definition.node.id)
         if known is None:
@@ -304,28 +312,28 @@ class FileScope:
         return known
 
     def _read_head(self, definition: FunctionDefinition) -> Head:
-        head = self.declared.head(definition.node)
+        head = self.declared.read_head(definition.node)
         assert head is not None, "only functions have definitions"
         lowerer = self._make_lowerer()
         symbols, defaults = list[Symbol](), list[Node | None]()
         for one, at in head.parameters:
-            t, reference, _ = self.types.of(one)
-            const = self.const(one)
+            t, reference, _ = self.types.read(one)
+            const = self.is_const(one)
             if t.kind == "a":
                 t = CType("a", of=t.of, length=t.length)
-            if self.cplus and (container := self.declared.container(self.declared.resolve_typedefs(one))):
+            if self.cplus and (container := self.declared.read_container(self.declared.resolve_typedefs(one))):
                 t, reference = self.types.make_container_type(container), False
                 # A function may change a container that it gets by value.
                 const = container.const and (container.reference or container.container in VIEWS)
-            symbol = Symbol(one.name, t, "parameter", reference=reference, const=const, at=lowerer.at(at))
+            symbol = Symbol(one.name, t, "parameter", reference=reference, const=const, at=lowerer.find_position(at))
             symbols.append(symbol)
             default = find_default(at) or self._defaults.get((definition.name, len(head.parameters), len(defaults)))
             defaults.append(default)
             if default is not None:
-                symbol.initial = lowerer.convert(lowerer.value(default), t)
+                symbol.initial = lowerer.convert(lowerer.lower_value(default), t)
         if head.returned.base.startswith("decltype(") and (named := self._find_decltype(definition.node)):
             lowerer.scopes.append({symbol.name: symbol for symbol in symbols})
-            returns: tuple[CType, ...] = (lowerer.value(named).type,)
+            returns: tuple[CType, ...] = (lowerer.lower_value(named).type,)
         else:
             returns = self._read_results(head.returned)
         return Head(tuple(symbols), tuple(defaults), returns)
@@ -337,30 +345,30 @@ class FileScope:
         nodes = (node for node in walk(declarator) if node.type == "decltype") if declarator else iter(())
         return next((part for node in nodes for part in list_parts(node)), None)
 
-    def const(self, declared: Declaration) -> bool:
+    def is_const(self, declared: Declaration) -> bool:
         """Whether what a declaration leads to is const, typedefs seen through."""
         return self.declared.resolve_typedefs(declared).const
 
     def _read_results(self, returned: Declaration) -> tuple[CType, ...]:
         if not returned.marks and returned.base == "void":
             return ()
-        several = self.types.parts(returned.base) if not returned.marks else ()
+        several = self.types.find_parts(returned.base) if not returned.marks else ()
         if several:
             return several
-        t = self.types.of(returned).type
-        return () if t.kind == "v" else self.types.parts(t.name) or (t,)
+        t = self.types.read(returned).type
+        return () if t.kind == "v" else self.types.find_parts(t.name) or (t,)
 
     def returns(self, name: str, index: int) -> tuple[CType, ...]:
         """The types that a function returns; what is ``auto`` needs the body."""
-        definition = self.definitions(name)[index]
-        returns = self.head(definition).returns
+        definition = self.find_definitions(name)[index]
+        returns = self.lower_head(definition).returns
         if returns != (AUTO,):
             return returns
         running = self._functions.get(definition.node.id, definition)
-        return (AUTO,) if running is None else self.function(definition).returns
+        return (AUTO,) if running is None else self.lower_function(definition).returns
 
     @take_turns
-    def function(self, definition: FunctionDefinition) -> FunctionIR:
+    def lower_function(self, definition: FunctionDefinition) -> FunctionIR:
         """A function, lowered once."""
         known = self._functions.get(definition.node.id)
         if known is None:
@@ -370,15 +378,15 @@ class FileScope:
 
     def _lower_function(self, definition: FunctionDefinition) -> FunctionIR:
         node = definition.node
-        head = self.head(definition)
+        head = self.lower_head(definition)
         lowerer = StatementLowerer(self, self.text.lines)
         lowerer.body = node.child_by_field_name("body")
         lowerer.results = None if head.returns == (AUTO,) else head.returns
         for symbol in head.parameters:
             lowerer.scopes[-1][symbol.name] = symbol
-        at = lowerer.at(node)
+        at = lowerer.find_position(node)
         try:
-            body = lowerer.statements(list_parts(lowerer.body))
+            body = lowerer.lower_statements(list_parts(lowerer.body))
         except RecursionError:
             everything = frozenset(head.parameters)
             reason = "is nested too deeply for Python"
@@ -389,14 +397,14 @@ class FileScope:
             )
         if node.has_error:
             broken = [n for n in walk(lowerer.body or node) if n.type == "ERROR"]
-            inside = tuple(part for n in broken for part in lowerer.inside(n))
+            inside = tuple(part for n in broken for part in lowerer.lower_inside(n))
             reason = "has syntax that could not be read"
             body = (OpaqueStatement(at=at, reason=reason, text="", parts=inside, acts=True), *body)
         return FunctionIR(
             name=definition.name,
             parameters=head.parameters,
             returns=head.returns if lowerer.results is None or head.returns != (AUTO,) else lowerer.results,
-            body=Block(at=lowerer.at(lowerer.body) if lowerer.body is not None else at, body=body),
+            body=Block(at=lowerer.find_position(lowerer.body) if lowerer.body is not None else at, body=body),
             language="c++" if self.cplus else "c",
             at=at,
             calls=tuple(lowerer.calls),

@@ -103,14 +103,14 @@ class Context:
         self.stores = 0
         self.calls: dict[str, None] = {}
 
-    def at(self, node: Node) -> Position:
+    def find_position(self, node: Node) -> Position:
         if self.lines is None:
             return NOWHERE
         row, column = node.start_point
         line = self.lines[row] if row < len(self.lines) else 0
         return Position(line, column, node.start_byte, node.end_byte)
 
-    def lookup(self, name: str) -> Symbol | None:
+    def find_variable(self, name: str) -> Symbol | None:
         """The variable of the innermost scope that has the name."""
         for scope in reversed(self.scopes):
             if name in scope:

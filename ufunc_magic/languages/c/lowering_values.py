@@ -47,7 +47,7 @@ class Scope(Protocol):
     generic_math: bool
     types: TypeReader
 
-    def lookup(self, name: str) -> Symbol | Constant | str:
+    def find_value(self, name: str) -> Symbol | Constant | str:
         """The value of a name of file scope or of a header, or the reason why it has none."""
 
     def changes(self, name: str) -> bool:
@@ -64,9 +64,9 @@ class Scope(Protocol):
     def lower_constant(self, node: Node) -> Expression:
         """An expression of file scope: a default argument."""
 
-    def definitions(self, name: str) -> Sequence[FunctionDefinition]: ...
+    def find_definitions(self, name: str) -> Sequence[FunctionDefinition]: ...
 
-    def heads(self, name: str) -> Sequence[Head]: ...
+    def find_heads(self, name: str) -> Sequence[Head]: ...
 
     def returns(self, name: str, index: int) -> tuple[CType, ...]:
         """The types that a function returns."""

@@ -265,7 +265,7 @@ def _read_unit(cell: _Cell, tree: CText) -> Unit:
     functions = tuple(_use_defaults(f, cell.prototypes.get(f.name)) for f in functions)
     return Unit(
         functions=functions,
-        typedefs={name: declared.spelled() for name, declared in cell.types.typedefs.items()},
+        typedefs={name: declared.spell() for name, declared in cell.types.typedefs.items()},
         names=tuple(cell.names),
         calls=frozenset().union(*(function.body.calls for function in functions), c_text.find_called(bodies)),
         identifiers=c_text.find_words("\n".join(t.decode(errors="replace") for t in texts)) | typed.macros.keys(),
@@ -306,7 +306,7 @@ def _read(cell: _Cell, node: Node, place: _Place) -> list[tuple[Node, _Place]]:
     elif kind in _TYPES:
         _note_names(cell, cell.types.define(node), place)
     elif kind in declarations.TAGGED:
-        _note_names(cell, cell.types.tag(node), place)
+        _note_names(cell, cell.types.take_tag(node), place)
     elif kind == "linkage_specification":
         body = node.child_by_field_name("body")
         linkage = take_text(node.child_by_field_name("value") or node)
@@ -324,7 +324,7 @@ def _read(cell: _Cell, node: Node, place: _Place) -> list[tuple[Node, _Place]]:
         if not names and b"__global__" in (node.text or b"").partition(b"{")[0]:
             names = ("",)  # of numbers alone: the cell says which of them a kernel is launched with
         if not names and declarations.read_template_parameters(node):
-            heads = (cell.types.head(n) for n in node.named_children if n.type == "function_definition")
+            heads = (cell.types.read_head(n) for n in node.named_children if n.type == "function_definition")
             cell.untyped.update(dict.fromkeys(head.declared.name for head in heads if head))
         return [
             (child, replace(place, template=names, outer=node))
@@ -343,7 +343,7 @@ def _read_declaration(cell: _Cell, node: Node, place: _Place) -> None:
     """Variables and prototypes; the latter only say what is defined elsewhere."""
     specifier = node.child_by_field_name("type")
     if specifier:
-        _note_names(cell, cell.types.tag(specifier), place)
+        _note_names(cell, cell.types.take_tag(specifier), place)
     for declared, value in declarations.read_declarations(node):
         if declared.marks and declared.marks[0].kind == "(":
             _read_prototype(cell, node, declared, place)
@@ -376,7 +376,7 @@ def _read_prototype(cell: _Cell, node: Node, declared: Declaration, place: _Plac
     ):
         return
     head = cell.types.read_function_head(declared, node)
-    parameters = cell.types.parameters(head)
+    parameters = cell.types.read_parameters(head)
     text, doc, annotation = _find_typed_text(cell, name, top, node, file, line, cell.origin(node.end_point[0] + 1)[1])
     if file:
         text = text.partition("{")[0].strip()
@@ -395,7 +395,7 @@ def _read_prototype(cell: _Cell, node: Node, declared: Declaration, place: _Plac
     )
     cell.prototypes[name] = Function(
         name=name,
-        returns=head.returned.spelled() or "int",
+        returns=head.returned.spell() or "int",
         parameters=parameters,
         line=line,
         end_line=line,
@@ -423,7 +423,7 @@ def _find_comment(file: str, line: int) -> tuple[str, str]:
     text = _read_header(file)
     while text and line > 0:
         comment = text.read_comment_of(line)
-        above = text.lines(line - 1, line - 1).strip() if line > 1 else ""
+        above = text.get_lines(line - 1, line - 1).strip() if line > 1 else ""
         if any(comment) or not above.endswith(";") or above.startswith("#"):
             return comment
         line -= 1
@@ -434,7 +434,7 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
     body = node.child_by_field_name("body")
     if body is None:
         return
-    head = cell.types.head(node)
+    head = cell.types.read_head(node)
     if head is None:
         return
     declared = head.declared
@@ -448,7 +448,7 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
     # The bodies of a header library are read wherever it is.
     if place.outside and not (cell.header and "static" in declared.storage):
         return _read_prototype(cell, node, declared, place)
-    parameters = cell.types.parameters(head)
+    parameters = cell.types.read_parameters(head)
     top = place.outer or node
     file, line = cell.origin(top.start_point[0] + 1)
     last = cell.origin(node.end_point[0] + 1)[1]
@@ -458,7 +458,7 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
         cell.interface.update(dict.fromkeys(declarations.type_words(word, without=template)))
     function = Function(
         name=name,
-        returns=head.returned.spelled() or "int",
+        returns=head.returned.spell() or "int",
         parameters=tuple(p if (at := cell.origin(p.line)[1]) == p.line else replace(p, line=at) for p in parameters),
         line=line,
         end_line=last,
@@ -476,7 +476,7 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
     )
     cell.drafts.append((function, node))
     specifier = node.child_by_field_name("type")
-    _note_names(cell, cell.types.tag(specifier) if specifier else [], place)
+    _note_names(cell, cell.types.take_tag(specifier) if specifier else [], place)
     _note_names(cell, [name], place)
 
 
@@ -509,7 +509,7 @@ def _find_typed_text(
         return text, doc, annotation
     # As typed, where these lines hold nothing else and the name itself.
     around = raw[raw.rfind(b"\n", 0, top.start_byte) + 1 : top.start_byte] + raw[end.end_byte :].partition(b"\n")[0]
-    written = typed.lines(line, last).strip()
+    written = typed.get_lines(line, last).strip()
     whole = not around.strip() and written.endswith("}") and name in c_text.find_called(written)
     return written if whole else text, doc, annotation
 
@@ -522,7 +522,7 @@ def _find_stray_notes(cell: _Cell, functions: Sequence[Function]) -> tuple[tuple
     """The comments with words after ``ufunc:`` that count for no function, by line."""
     ends = sorted((f.end_line, f.annotation) for f in functions if not f.file)
     stray = []
-    for line, words in cell.typed.notes():
+    for line, words in cell.typed.list_notes():
         after = next((annotation for end, annotation in ends if end >= line), "")
         if words not in after:
             stray.append((line, words))

@@ -40,7 +40,7 @@ class LibraryFunctions:
     reasons: dict[str, str] = field(default_factory=dict)
     faults: dict[str, tuple[Function, SignatureError]] = field(default_factory=dict)
 
-    def text(self, options: Options) -> str:
+    def write(self, options: Options) -> str:
         """The text after the cell in its unit."""
         quiet = [_QUIET[library] for library in options.lib if library in _QUIET and self.signatures]
         beyond = [_BEYOND] if self.adapters else []
@@ -48,7 +48,7 @@ class LibraryFunctions:
             [*beyond, *map(_run_at_start, quiet), *(self.adapters.get(s.function.name, "") for s in self.signatures)]
         )
 
-    def notes(self, options: Options) -> list[str]:
+    def list_notes(self, options: Options) -> list[str]:
         """Why functions are not bound: of headers a line for each reason, of a cell only what the linker says."""
         names: dict[str, list[str]] = {}
         for name, reason in self.reasons.items():

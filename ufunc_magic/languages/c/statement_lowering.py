@@ -71,53 +71,53 @@ class StatementLowerer(LoopLowerer):
 
     # -- statements -------------------------------------------------------------------------------
 
-    def statements(self, nodes: Sequence[Node]) -> tuple[Statement, ...]:
-        return tuple(statement for node in nodes for statement in self.statement(node))
+    def lower_statements(self, nodes: Sequence[Node]) -> tuple[Statement, ...]:
+        return tuple(statement for node in nodes for statement in self.lower_statement(node))
 
-    def block(self, node: Node | None) -> Block:
+    def lower_block(self, node: Node | None) -> Block:
         """A statement as the body of another."""
         if node is None:
             return Block()
         self.scopes.append({})
-        body = self.statements(list_parts(node) if node.type == "compound_statement" else [node])
+        body = self.lower_statements(list_parts(node) if node.type == "compound_statement" else [node])
         self.scopes.pop()
-        return Block(at=self.at(node), body=body)
+        return Block(at=self.find_position(node), body=body)
 
-    def statement(self, node: Node) -> list[Statement]:
+    def lower_statement(self, node: Node) -> list[Statement]:
         """A statement; a declaration may be several."""
         lower = self._STATEMENTS.get(node.type)
         if lower is not None:
             return lower(self, node)
         if node.type in self._EXPRESSIONS:
-            return [Evaluate(at=self.at(node), value=self.value(node))]
+            return [Evaluate(at=self.find_position(node), value=self.lower_value(node))]
         return self._lower_unknown(node)
 
-    def inside(self, node: Node) -> list[IRNode]:
+    def lower_inside(self, node: Node) -> list[IRNode]:
         if node.type == "lambda_expression":
             return self._lower_lambda(node)
         lowered: list[IRNode] = []
         for child in node.named_children:
             if child.type in self._STATEMENTS:
-                lowered += self.statement(child)
+                lowered += self.lower_statement(child)
             elif child.type in self._EXPRESSIONS:
-                lowered.append(self.value(child))
+                lowered.append(self.lower_value(child))
             elif child.type not in _EMPTY:
-                lowered += self.inside(child)
+                lowered += self.lower_inside(child)
         return lowered
 
     def _lower_lambda(self, node: Node) -> list[IRNode]:
         """A lambda's captures and body, which runs whenever it is called."""
         captures, declarator = node.child_by_field_name("captures"), node.child_by_field_name("declarator")
-        lowered = self.inside(captures) if captures is not None else []
+        lowered = self.lower_inside(captures) if captures is not None else []
         self.scopes.append({})
         listed = next((n for n in walk(declarator) if n.type == "parameter_list"), None) if declarator else None
         for one in list_parts(listed):
             declared = read_declarations(one)[0][0]
             if declared.name:
-                self.declare(declared.name, self.types.of(declared).type, self.at(one))
+                self.declare(declared.name, self.types.read(declared).type, self.find_position(one))
         results, self.results = self.results, None
         body = node.child_by_field_name("body")
-        lowered += self.statements(list_parts(body))
+        lowered += self.lower_statements(list_parts(body))
         self.results = results
         self.scopes.pop()
         return lowered
@@ -130,11 +130,16 @@ class StatementLowerer(LoopLowerer):
         self.scopes.append({})
         if node.type == "for_range_loop":
             self._declare_range_variable(node)
-        inside = tuple(self.inside(node))
+        inside = tuple(self.lower_inside(node))
         self.scopes.pop()
         return [
             OpaqueStatement(
-                at=self.at(node), reason=reason, text=take_text(node), parts=inside, repeats=repeats, acts=acts
+                at=self.find_position(node),
+                reason=reason,
+                text=take_text(node),
+                parts=inside,
+                repeats=repeats,
+                acts=acts,
             )
         ]
 
@@ -144,20 +149,20 @@ class StatementLowerer(LoopLowerer):
         declared = read_declarations(node)[0][0]
         reference = any(mark.kind in ("&", "&&") for mark in declared.marks)
         if reference and not declared.const and right is not None:
-            self.change(self.value(right))
-        self.declare(declared.name, self.types.of(declared).type, self.at(node), reference=reference)
+            self.change(self.lower_value(right))
+        self.declare(declared.name, self.types.read(declared).type, self.find_position(node), reference=reference)
 
     def _lower_nothing(self, node: Node) -> list[Statement]:
         return []
 
     def _lower_compound(self, node: Node) -> list[Statement]:
-        return [self.block(node)]
+        return [self.lower_block(node)]
 
     def _lower_expression(self, node: Node) -> list[Statement]:
         inner = list_parts(node)
         if not inner:
             return []
-        e = self.value(inner[0])
+        e = self.lower_value(inner[0])
         if isinstance(e, FunctionCall) and e.name == "assert" and len(e.arguments) == 1:
             return [self._lower_assertion(e)]
         if isinstance(e, OpaqueExpression) and e.acts:
@@ -166,7 +171,7 @@ class StatementLowerer(LoopLowerer):
                     at=e.at, reason=e.reason, text=e.text, parts=e.operands, reads=e.reads, writes=e.writes, acts=True
                 )
             ]
-        return [Evaluate(at=self.at(node), value=e)]
+        return [Evaluate(at=self.find_position(node), value=e)]
 
     def _lower_assertion(self, call: FunctionCall) -> Statement:
         """``assert(x > 0 && "why")`` and ``assert(!"here")`` have a message, which counts as true."""
@@ -178,15 +183,15 @@ class StatementLowerer(LoopLowerer):
         return Assert(at=call.at, test=call.arguments[0])
 
     def _lower_return(self, node: Node) -> list[Statement]:
-        inner, at = list_parts(node), self.at(node)
+        inner, at = list_parts(node), self.find_position(node)
         if not inner:
             return [Return(at=at)]
         if self.results is not None and len(self.results) > 1:
             return [Return(at=at, values=self._lower_several(inner[0], self.results))]
         t = self.results[0] if self.results else None
         if t is not None and inner[0].type == "initializer_list":
-            return [Return(at=at, values=(self.initial(inner[0], t)[0],))]
-        e = self.value(inner[0])
+            return [Return(at=at, values=(self.lower_initial(inner[0], t)[0],))]
+        e = self.lower_value(inner[0])
         if self.results is None:
             self.results = () if e.type == VOID else (e.type,)
         elif t is not None:
@@ -197,10 +202,10 @@ class StatementLowerer(LoopLowerer):
         """The values of a pair, a tuple or an array that is written of them one by one."""
         nodes = _list_values(strip_parentheses(node))
         if nodes is None:
-            return (self.opaque(node, "returns several values that are not written one by one"),)
+            return (self.make_opaque(node, "returns several values that are not written one by one"),)
         if len(nodes) != len(types):
-            return (self.opaque(node, "returns fewer values than its type has"),)
-        return tuple(self.convert(self.value(n), t) for n, t in zip(nodes, types, strict=True))
+            return (self.make_opaque(node, "returns fewer values than its type has"),)
+        return tuple(self.convert(self.lower_value(n), t) for n, t in zip(nodes, types, strict=True))
 
     def _lower_if(self, node: Node) -> list[Statement]:
         # A chain of `else if` is as deep a tree as it is long.
@@ -213,66 +218,74 @@ class StatementLowerer(LoopLowerer):
             condition = at.child_by_field_name("condition")
             before, test_node = _split_condition(condition)
             if test_node is None:
-                last = Block(at=self.at(at), body=tuple(self._lower_unknown(at)))
+                last = Block(at=self.find_position(at), body=tuple(self._lower_unknown(at)))
                 break
             if before is not None or test_node.type == "declaration":
                 if at != node:
-                    last = self.block(at)  # it declares its own
+                    last = self.lower_block(at)  # it declares its own
                     break
                 first = [before, test_node if test_node.type == "declaration" else None]
-                declared = self.statements([n for n in first if n is not None])
+                declared = self.lower_statements([n for n in first if n is not None])
             test = self._lower_tested(test_node)
-            chain.append((at, test, self.block(at.child_by_field_name("consequence"))))
+            chain.append((at, test, self.lower_block(at.child_by_field_name("consequence"))))
             other = at.child_by_field_name("alternative")
             if other is not None and other.type == "else_clause":
                 other = next(iter(list_parts(other)), None)
             if other is None or other.type != "if_statement":
-                last = self.block(other) if other is not None else None
+                last = self.lower_block(other) if other is not None else None
                 break
             at = other
         self.scopes.pop()
         for at, test, then in reversed(chain):
-            whole = If(at=self.at(at), test=test, then=then, otherwise=last)
+            whole = If(at=self.find_position(at), test=test, then=then, otherwise=last)
             last = Block(at=whole.at, body=(whole,))
         body = last.body if last is not None else ()
-        return [Block(at=self.at(node), body=(*declared, *body))] if declared else list(body)
+        return [Block(at=self.find_position(node), body=(*declared, *body))] if declared else list(body)
 
     def _lower_tested(self, node: Node) -> Expression:
         """A condition, which may be a declaration's value (C++17 9.4)."""
         if node.type != "declaration":
-            return self.value(node)
+            return self.lower_value(node)
         symbol = next(reversed(self.scopes[-1].values()), None)
-        return Name(at=self.at(node), type=symbol.type, symbol=symbol) if symbol is not None else self.opaque(node)
+        return (
+            Name(at=self.find_position(node), type=symbol.type, symbol=symbol)
+            if symbol is not None
+            else self.make_opaque(node)
+        )
 
     def _lower_while(self, node: Node) -> list[Statement]:
         before, test_node = _split_condition(node.child_by_field_name("condition"))
         if test_node is None or before is not None or test_node.type == "declaration":
             return self._lower_unknown(node, repeats=True)
-        test = self.value(test_node)
-        return [While(at=self.at(node), test=test, body=self.block(node.child_by_field_name("body")))]
+        test = self.lower_value(test_node)
+        return [While(at=self.find_position(node), test=test, body=self.lower_block(node.child_by_field_name("body")))]
 
     def _lower_do(self, node: Node) -> list[Statement]:
-        body, test_node = self.block(node.child_by_field_name("body")), part(node, "condition")
+        body, test_node = self.lower_block(node.child_by_field_name("body")), part(node, "condition")
         if test_node is None:
             return self._lower_unknown(node, repeats=True)
-        return [DoWhile(at=self.at(node), body=body, test=self.value(test_node))]
+        return [DoWhile(at=self.find_position(node), body=body, test=self.lower_value(test_node))]
 
     def _lower_range_for(self, node: Node) -> list[Statement]:
         """``for (T x : array)``, where nothing in it can change the array by way of ``x`` (C++17 9.5.4)."""
-        declared, right, at = read_declarations(node)[0][0], part(node, "right"), self.at(node)
-        array = self.lookup(take_text(right)) or self.scope.lookup(take_text(right)) if right is not None else None
+        declared, right, at = read_declarations(node)[0][0], part(node, "right"), self.find_position(node)
+        array = (
+            self.find_variable(take_text(right)) or self.scope.find_value(take_text(right))
+            if right is not None
+            else None
+        )
         if not isinstance(array, Symbol):
             return self._lower_unknown(node, repeats=True)
         container = array.type.name in (CONTAINER, CHARACTERS)
         of = array.type.of if array.type.length or container else None
-        t, reference, _ = self.types.of(declared)
+        t, reference, _ = self.types.read(declared)
         if right is None or of is None or (of.kind == "a" and not reference):
             return self._lower_unknown(node, repeats=True)
         self.scopes.append({})
         counter = self.declare(f"{declared.name}_index", LONG, at)
         index = Name(at=at, type=LONG, symbol=counter)
-        whole_array = self.value(right)
-        element = self.element(whole_array, index, right)
+        whole_array = self.lower_value(right)
+        element = self.lower_element(whole_array, index, right)
         t = element.type if t == AUTO else t
         symbol = self.declare(declared.name, t, at, const=declared.const)
         first: tuple[Statement, ...] = ()
@@ -281,7 +294,7 @@ class StatementLowerer(LoopLowerer):
             self.stores += 1
         else:
             first = (Declare(at=at, symbol=symbol, value=self.convert(element, t)),)
-        body = self.block(node.child_by_field_name("body"))
+        body = self.lower_block(node.child_by_field_name("body"))
         self.scopes.pop()
         start = Constant(type=LONG, value=0)
         stop: Expression = Constant(type=LONG, value=whole_array.type.length or 0)
@@ -291,29 +304,29 @@ class StatementLowerer(LoopLowerer):
         return [CountedFor(at=at, counter=counter, start=start, stop=stop, step=1, body=whole, declared=True)]
 
     def _lower_break(self, node: Node) -> list[Statement]:
-        return [Break(at=self.at(node))]
+        return [Break(at=self.find_position(node))]
 
     def _lower_continue(self, node: Node) -> list[Statement]:
-        return [Continue(at=self.at(node))]
+        return [Continue(at=self.find_position(node))]
 
     def _lower_goto(self, node: Node) -> list[Statement]:
-        return [OpaqueStatement(at=self.at(node), reason="uses `goto`", text=take_text(node), repeats=True)]
+        return [OpaqueStatement(at=self.find_position(node), reason="uses `goto`", text=take_text(node), repeats=True)]
 
     def _lower_labeled(self, node: Node) -> list[Statement]:
         return self._lower_unknown(node)
 
     def _lower_attributed(self, node: Node) -> list[Statement]:
         inner = [c for c in list_parts(node) if c.type != "attribute_declaration"]
-        return [s for c in inner for s in self.statement(c)]
+        return [s for c in inner for s in self.lower_statement(c)]
 
     def _lower_throw(self, node: Node) -> list[Statement]:
         words = [take_text(n).strip('"') for n in walk(node) if n.type == "string_literal"]
         inner = next(iter(list_parts(node)), None)
         name = inner.child_by_field_name("function") if inner is not None else None
-        values = [e for e in self.inside(node) if isinstance(e, Expression)]
+        values = [e for e in self.lower_inside(node) if isinstance(e, Expression)]
         return [
             Raise(
-                at=self.at(node),
+                at=self.find_position(node),
                 exception=take_text(name) if name is not None else "",
                 message=words[0] if len(words) == 1 else None,
                 operands=tuple(values),
@@ -331,20 +344,20 @@ class StatementLowerer(LoopLowerer):
         early = next((case for case in cases if case.type != "case_statement"), None)
         if early is not None:
             (opaque,) = self._lower_unknown(node, "has statements before the first case")
-            return [replace(opaque, at=self.at(early))]
-        subject = self.value(subject_node)
+            return [replace(opaque, at=self.find_position(early))]
+        subject = self.lower_value(subject_node)
         subject = self.convert(subject, promote(subject.type)) if subject.type.integral else subject
         self.scopes.append({})
         arms = self._lower_arms(cases, subject.type)
         self.scopes.pop()
-        return [Switch(at=self.at(node), subject=subject, arms=tuple(arms))]
+        return [Switch(at=self.find_position(node), subject=subject, arms=tuple(arms))]
 
     def _lower_arms(self, cases: Sequence[Node], t: CType) -> list[Arm]:
         arms: list[Arm] = []
         labels: list[Expression | None] = []
         for position, case in enumerate(cases):
             value = case.child_by_field_name("value")
-            labels.append(self.convert(self.value(value), t) if value is not None else None)
+            labels.append(self.convert(self.lower_value(value), t) if value is not None else None)
             nodes = [c for c in list_parts(case) if value is None or c.id != value.id]
             last = position == len(cases) - 1
             if not nodes and not last:
@@ -353,12 +366,14 @@ class StatementLowerer(LoopLowerer):
             if braces:
                 nodes = list_parts(nodes[0])
                 self.scopes.append({})
-            body = self.statements(nodes)
+            body = self.lower_statements(nodes)
             if braces:
                 self.scopes.pop()
             ends = bool(body) and isinstance(body[-1], Break)
             falls = not (last or ends or _always_leaves(body))
-            arms.append(Arm(at=self.at(case), labels=tuple(labels), body=body[:-1] if ends else body, falls=falls))
+            arms.append(
+                Arm(at=self.find_position(case), labels=tuple(labels), body=body[:-1] if ends else body, falls=falls)
+            )
             labels = []
         return arms
 
@@ -404,7 +419,7 @@ class StatementLowerer(LoopLowerer):
         """``auto [a, b] = ...``"""
         whole = self._lower_unknown(node)
         for name in list_parts(declarator):
-            self.declare(take_text(name), UNKNOWN, self.at(name))
+            self.declare(take_text(name), UNKNOWN, self.find_position(name))
         return whole
 
     def _find_arguments(self, declared: Declaration, declarator: Node) -> Node | None:
@@ -413,22 +428,22 @@ class StatementLowerer(LoopLowerer):
         items = list_parts(listed)
         if not self.cplus or len(declared.marks) != 1 or not items:
             return None
-        return listed if all(self.lookup(take_text(item)) is not None for item in items) else None
+        return listed if all(self.find_variable(take_text(item)) is not None for item in items) else None
 
     def _declare_variable(self, declared: Declaration, source: Node | None, node: Node) -> Statement:
-        at = self.at(node)
-        t, reference, sizes = self.types.of(declared)
-        values = tuple(self.value(size) if size is not None else None for size in sizes)
+        at = self.find_position(node)
+        t, reference, sizes = self.types.read(declared)
+        values = tuple(self.lower_value(size) if size is not None else None for size in sizes)
         # The name is in scope in its own initializer (6.2.1), but correct code does not read it there.
         value: Expression | None = None
         if t == AUTO:
             value, t = self._deduce(declared, source, node)
         elif source is not None and reference:
-            value = self.value(source)
+            value = self.lower_value(source)
             if not declared.const:
                 self.change(value)
         elif source is not None:
-            value, t = self.initial(source, t)
+            value, t = self.lower_initial(source, t)
         fixed = declared.const and not any(mark.kind == "*" for mark in declared.marks)
         storage = "local"
         if "static" in declared.storage or "extern" in declared.storage:
@@ -450,14 +465,14 @@ class StatementLowerer(LoopLowerer):
     def _deduce(self, declared: Declaration, source: Node | None, node: Node) -> tuple[Expression, CType]:
         """The value and the type of a variable that is ``auto``."""
         if source is None:
-            return self.opaque(node, f"cannot read `{take_text(node)}`"), UNKNOWN
+            return self.make_opaque(node, f"cannot read `{take_text(node)}`"), UNKNOWN
         items = list_parts(source) if source.type.endswith("_list") else [source]
-        value = self.value(items[0] if len(items) == 1 else source)
+        value = self.lower_value(items[0] if len(items) == 1 else source)
         t = value.type
         if any(mark.kind in ("&", "&&") for mark in declared.marks):
             self.change(value)
         elif t.name in (CONTAINER, CHARACTERS):
-            return self.opaque(node, "copies a container", UNKNOWN), UNKNOWN
+            return self.make_opaque(node, "copies a container", UNKNOWN), UNKNOWN
         elif t.kind == "a":
             t = CType("a", of=t.of)  # an array decays (6.3.2.1)
         return value, t
@@ -466,15 +481,15 @@ class StatementLowerer(LoopLowerer):
 
     def _lower_assembly(self, node: Node) -> Expression:
         """Inline assembly: its outputs are written, and what it is given as memory may be."""
-        inside = self.inside(node)
+        inside = self.lower_inside(node)
         writes = set()
         for output in walk(node):
             if output.type == "gnu_asm_output_operand" and (value := part(output, "value")) is not None:
-                place = self.value(value)
+                place = self.lower_value(value)
                 self.change(place)
                 writes.add(find_root_symbol(place))
         return OpaqueExpression(
-            at=self.at(node),
+            at=self.find_position(node),
             type=UNKNOWN,
             reason=f"uses `{shorten(node)}`, which has no Python form",
             text=take_text(node),
@@ -484,7 +499,7 @@ class StatementLowerer(LoopLowerer):
         )
 
     def _lower_allocation(self, node: Node) -> Expression:
-        return self.opaque(node, acts=True)
+        return self.make_opaque(node, acts=True)
 
     _EXPRESSIONS: ClassVar[dict[str, Callable[..., Expression]]] = {
         **ExpressionLowerer._EXPRESSIONS,

@@ -60,7 +60,7 @@ class TypeReader:
         self._known: dict[str, CType] = {}
         self._depth = 0
 
-    def named(self, spelling: str) -> CType:
+    def find_type(self, spelling: str) -> CType:
         """The type of a specifier; kind ``"?"`` for one that is not known."""
         t = self._known.get(spelling)
         if t is None:
@@ -87,10 +87,10 @@ class TypeReader:
         if plain in self.declared.typedefs:
             target = self.declared.typedefs[plain]
             if target.base != plain or target.marks:
-                return self.fold(target.marks, self.named(target.base)).type
+                return self.fold(target.marks, self.find_type(target.base)).type
         template, _, argument = plain.partition("<")
         if template.rpartition("::")[2].strip() == "complex" and argument.endswith(">"):
-            part = self.named(argument[:-1].strip())
+            part = self.find_type(argument[:-1].strip())
             return CType("c", part.bits) if part.kind == "f" else CType("?", name=spelling)
         word, _, name = plain.partition(" ")
         if word == "enum":
@@ -104,15 +104,17 @@ class TypeReader:
         fields = tuple(
             (
                 m.name,
-                make_array_type(self._read_structure(m.members, m.type) if m.members else self.named(m.type), m.shape),
+                make_array_type(
+                    self._read_structure(m.members, m.type) if m.members else self.find_type(m.type), m.shape
+                ),
             )
             for m in members
         )
         return CType("V", fields=fields, name=name)
 
-    def of(self, declared: Declaration) -> Declared:
+    def read(self, declared: Declaration) -> Declared:
         """The type that a declaration gives its name."""
-        return self.fold(declared.marks, self.named(declared.base))
+        return self.fold(declared.marks, self.find_type(declared.base))
 
     def fold(self, marks: tuple[Mark, ...], t: CType) -> Declared:
         """The type of a name with these marks on a base type."""
@@ -140,10 +142,10 @@ class TypeReader:
 
     def make_container_type(self, p: ContainerParameter) -> CType:
         """The type of a container: an array with a name."""
-        t = make_array_type(self.named(p.type), p.shape)  # type: ignore[arg-type]
+        t = make_array_type(self.find_type(p.type), p.shape)  # type: ignore[arg-type]
         t = CType("a", of=t) if p.pointer else t
         return replace(t, name=CHARACTERS if p.container in TEXTS else CONTAINER)
 
-    def parts(self, spelling: str) -> tuple[CType, ...]:
+    def find_parts(self, spelling: str) -> tuple[CType, ...]:
         """The types in a result of several values, ``std::pair`` or its like; empty for another."""
-        return tuple(self.named(" ".join(part.split())) for part in list_result_types(spelling))
+        return tuple(self.find_type(" ".join(part.split())) for part in list_result_types(spelling))

@@ -39,7 +39,7 @@ class CudaLanguage(Language):
     )
     headers = ("math.h",)
 
-    def key(self, source: str, *, options: Options) -> str:
+    def make_key(self, source: str, *, options: Options) -> str:
         return make_key(source, options=options)
 
     def compile(self, source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
@@ -67,7 +67,7 @@ class CudaLanguage(Language):
     def complete(self, object_code: ObjectCode) -> None:
         nvrtc.carry_ltoir(object_code)
 
-    def notes(self, object_code: ObjectCode, options: Options) -> list[str]:
+    def list_notes(self, object_code: ObjectCode, options: Options) -> list[str]:
         runs = options.run_main or not _MAIN.search(object_code.source)
         return [] if runs else ["main() does not run: --run-main runs it in the emulation"]
 
@@ -120,7 +120,7 @@ class CudaLanguage(Language):
         compiled = nvrtc.compile(unit, name=object_code.name, cell=object_code.source, arch=arch, options=options)
         return TextView(f"the PTX of the cell ({compiler}, {arch})", read_ptx_functions(compiled.text))
 
-    def described(self, object_code: ObjectCode) -> Mapping[str, str]:
+    def describe(self, object_code: ObjectCode) -> Mapping[str, str]:
         code = object_code.device
         if code.get("ltoir"):
             text = f"LTO-IR, {len(code['ltoir']) * 3 // 4:,} bytes, for {code.get('arch', '?')} and newer"
@@ -128,7 +128,7 @@ class CudaLanguage(Language):
             text = "the source" if object_code.source else "nothing"
         return {"for the GPU": text}
 
-    def findings(self) -> Iterator[Finding]:
+    def list_findings(self) -> Iterator[Finding]:
         version = next(filter(None, map(compilers.find_installed_version, _CUPY)), "")
         if not version:
             missing, remedy = "not installed (for arrays on an NVIDIA GPU)", f"pip install {_CUPY[0]}"

@@ -217,7 +217,7 @@ def _compile_emulated(
             try:
                 diagnostics = built.compile_in_parts(translation, library, [driver, *more])
                 if diagnostics is None:
-                    arguments = built.arguments(library.name, driver, *more)
+                    arguments = built.list_arguments(library.name, driver, *more)
                     diagnostics = compilers.compile_shared(tool, translation.text, **arguments)
             except CompileError as fault:
                 raise (fault if text != on_device else replace(built, source=text).blame(fault)) from None
@@ -238,7 +238,7 @@ def _compile_emulated(
         facts["unguarded"] = True
     if sanitized:
         facts["lines"] = runtime.read_line_table(code, name=name)
-    object_code = cell.object_code(code, functions, language="cuda", device=facts)
+    object_code = cell.make_object_code(code, functions, language="cuda", device=facts)
     report_data = ReportData(
         functions=tuple(functions),
         diagnostics=(*diagnostics, *verdict.diagnostics),
@@ -248,7 +248,7 @@ def _compile_emulated(
     )
     _, headers = inline_headers(source, name=name, folders=options.include)
     read_too = replace(cell, options=replace(options, src=(*options.src, *headers)))
-    return CompiledCell(object_code, report_data, read_too.files_read(list_provided_folders(source)))
+    return CompiledCell(object_code, report_data, read_too.list_files_read(list_provided_folders(source)))
 
 
 def _translate(
@@ -257,7 +257,7 @@ def _translate(
     """The unit of the device's part, the text before the cell in it, and the mark of the exports' types."""
     hosted, dynamic = declare_shared_memory(on_device, checked=checked)
     before = write_shim(reading.source, reading.unit, dynamic)
-    seed = "\0".join([reading.source, reading.name, repr(reading.options.key())])
+    seed = "\0".join([reading.source, reading.name, repr(reading.options.make_key())])
     after, pointers, marker = kernel_prototypes.write_exports(reading.exports, reading.variables, seed=seed)
     functions = [None if export.kernel else export.function for export in reading.exports]
     exports = codegen.contained([*zip(pointers, functions, strict=False)], cplus=True)
@@ -362,7 +362,7 @@ def _compile_device_text(
         name=name,
         cell=source,
         before="\n".join([*defined, kernel_prototypes.TEMPLATES]),
-        options=nvrtc.list_nvrtc_flags(reading.options.changed()),
+        options=nvrtc.list_nvrtc_flags(reading.options.list_changes()),
     )
     types = []
     for words in expressions:
@@ -399,7 +399,7 @@ def _compile_device_text(
     return CompiledCell(
         object_code,
         report_data,
-        nvrtc.find_device_files_read(source, nvrtc.list_nvrtc_flags(reading.options.changed())),
+        nvrtc.find_device_files_read(source, nvrtc.list_nvrtc_flags(reading.options.list_changes())),
     )
 
 
@@ -417,7 +417,7 @@ def _find_resources(
         kernels |= {f"{f.name}({types})" if many else f.name: entry for types, entry in instances.items()}
     unit = device.write_kernel_unit(text, name, "".join(generated))
     entries = tuple(dict.fromkeys(kernels.values()))
-    taken = nvrtc.measure_resources(unit, entries, name=name, cell=source, options=options.changed())
+    taken = nvrtc.measure_resources(unit, entries, name=name, cell=source, options=options.list_changes())
     return {kernel: taken[entry] for kernel, entry in kernels.items() if entry in taken}
 
 
@@ -449,7 +449,7 @@ def check(source: str, *, unit: Unit, options: Options, name: str) -> DeviceChec
     arch = nvrtc.choose_architecture(tool, (8, 0) if "__reduce_" in text else None)
     try:
         compiled = nvrtc.compile(
-            text, name=name, cell=source, arch=arch, options=nvrtc.list_nvrtc_flags(options.changed())
+            text, name=name, cell=source, arch=arch, options=nvrtc.list_nvrtc_flags(options.list_changes())
         )
     except CompileError as fault:
         own = [d for d in fault.diagnostics if d.severity == "error" and d.file == name]

@@ -88,7 +88,7 @@ class CellVariable:
         sizes = [f"(int)(sizeof({step}) >> {shift} & 255)" for step in steps for shift in (0, 8, 16, 24)]
         return [f"{word}::__ufm_fixed", f"{word}::__ufm_number", *sizes]
 
-    def row(self, numbers: Sequence[int], index: int) -> list[Any]:
+    def make_row(self, numbers: Sequence[int], index: int) -> list[Any]:
         """Name, place in the object's table, whether it is const, type and shape, of what the compiler said."""
         fixed, number, *parts = numbers
         sizes = [int.from_bytes(bytes(parts[k : k + 4]), "little") for k in range(0, len(parts), 4)]
@@ -97,11 +97,11 @@ class CellVariable:
 
 
 def list_memory(numbers: Sequence[int], variables: Sequence[CellVariable], *, first: int) -> list[list[Any]]:
-    """The `CellVariable.row` of each; ``first`` is the place of the first of them."""
+    """The `CellVariable.make_row` of each; ``first`` is the place of the first of them."""
     rows = []
     for index, variable in enumerate(variables, first):
         count = len(variable.expressions)
-        rows.append(variable.row(numbers[:count], index))
+        rows.append(variable.make_row(numbers[:count], index))
         numbers = numbers[count:]
     return rows
 

@@ -92,7 +92,7 @@ class Variants:
             elif isinstance(node, Nodes.CFuncDefNode) and _has_defaults(node):
                 last[str(node.declarator.declared_name())] = node
         for name, node in last.items():
-            arrays = bool(self.text.annotation(node.pos[1]))
+            arrays = bool(self.text.read_annotation(node.pos[1]))
             if name in self.without:
                 continue
             if isinstance(node, Nodes.CFuncDefNode):
@@ -108,13 +108,13 @@ class Variants:
             self.tried.add(name)
         return tree
 
-    def returned(self, node: Any) -> Any:
+    def find_result_type(self, node: Any) -> Any:
         """The C number type that an analysed ``def`` returns; void, or None."""
         if not all(is_number(arg.type) or arg.type.is_memoryviewslice for arg in node.args):
             return None
         types = _find_return_types(node)
         if not types:
-            return PyrexTypes.c_void_type if self.text.annotation(node.pos[1]) else None
+            return PyrexTypes.c_void_type if self.text.read_annotation(node.pos[1]) else None
         if None in types or not node.body.is_terminator:
             return None
         joined = functools.reduce(PyrexTypes.spanning_type, types)
@@ -138,7 +138,7 @@ class Analysis(AnalyseExpressionsTransform):  # type: ignore[misc, unused-ignore
             return node
         original = self._originals.get((name.removeprefix(PREFIX), _find_chosen_types(node)))
         declared = name.removeprefix(PREFIX) in self._variants.declared
-        returns = self._variants.returned(original) if original is not None and not declared else None
+        returns = self._variants.find_result_type(original) if original is not None and not declared else None
         if returns is None and not declared:
             return _forget(node)
         # Tracebacks and warnings about exceptions that noexcept drops use the cell's name of the function.

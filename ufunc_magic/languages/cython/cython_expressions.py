@@ -82,7 +82,7 @@ class LoweredCell:
             starts.append(at)
         self._starts = starts
 
-    def position(self, node: Any) -> Position:
+    def find_position(self, node: Any) -> Position:
         """Where a node begins; its span is the line."""
         pos = getattr(node, "pos", None)
         if pos is None or not 0 < pos[1] <= len(self.lines):
@@ -93,7 +93,7 @@ class LoweredCell:
         indent = len(line) - len(line.lstrip())
         return Position(pos[1], column, start + indent, start + len(line.encode()))
 
-    def brief(self, node: Any) -> str:
+    def shorten_line(self, node: Any) -> str:
         """The line of a node, shortened."""
         pos = getattr(node, "pos", None)
         line = self.lines[pos[1] - 1].strip() if pos and 0 < pos[1] <= len(self.lines) else ""
@@ -119,12 +119,12 @@ class CythonExpressions:
 
     # -- doors --------------------------------------------------------------------------------------
 
-    def value(self, node: Any) -> Expression:
+    def lower_value(self, node: Any) -> Expression:
         """A node as C calculates it, or an opaque expression."""
         try:
             return self.lower(node)
         except Unsaid as fault:
-            return self.opaque(node, fault.reason)
+            return self.make_opaque(node, fault.reason)
 
     def lower(self, node: Any) -> Expression:
         if (known := self.known.get(id(node))) is not None:
@@ -137,11 +137,11 @@ class CythonExpressions:
 
     def make_unsaid(self, node: Any) -> Unsaid:
         """The exception for a node that has no form."""
-        return Unsaid(f"uses `{self.cell.brief(node)}`, which has no Python form")
+        return Unsaid(f"uses `{self.cell.shorten_line(node)}`, which has no Python form")
 
-    def typed(self, node: Any) -> Expression:
+    def lower_typed(self, node: Any) -> Expression:
         """A node in the type that Cython gives it."""
-        return self.convert(self.value(node), find_ir_type(node.type))
+        return self.convert(self.lower_value(node), find_ir_type(node.type))
 
     def convert(self, value: Expression, t: CType, *, explicit: bool = False) -> Expression:
         if value.type == t or t.kind == "?":
@@ -154,15 +154,15 @@ class CythonExpressions:
         """A node whose truth alone counts."""
         while type(node).__name__ in ("CoerceToBooleanNode", "CoerceToTempNode", "ProxyNode", "BoolBinopResultNode"):
             node = node.arg
-        return self.value(node)
+        return self.lower_value(node)
 
-    def at(self, node: Any) -> Position:
-        return self.cell.position(node)
+    def find_position(self, node: Any) -> Position:
+        return self.cell.find_position(node)
 
-    def opaque(self, node: Any, reason: str) -> OpaqueExpression:
+    def make_opaque(self, node: Any, reason: str) -> OpaqueExpression:
         touched = frozenset(self.find_touched(node))
         t = find_ir_type(node.type) if getattr(node, "type", None) is not None else OBJECT
-        text, at = self.cell.brief(node), self.at(node)
+        text, at = self.cell.shorten_line(node), self.find_position(node)
         return OpaqueExpression(t, reason, text, reads=touched, writes=touched, acts=True, at=at)
 
     def find_touched(self, node: Any) -> Iterator[Symbol]:
@@ -170,9 +170,9 @@ class CythonExpressions:
         for inner in walk_tree(node) if hasattr(node, "child_attrs") else ():
             entry = getattr(inner, "entry", None)
             if type(inner).__name__ == "NameNode" and entry is not None and not entry.is_cfunction:
-                yield self.symbol(entry.defining_entry)  # of a variable that an inner function uses
+                yield self.find_symbol(entry.defining_entry)  # of a variable that an inner function uses
 
-    def symbol(self, entry: Any) -> Symbol:
+    def find_symbol(self, entry: Any) -> Symbol:
         known = self.cell.symbols.get(id(entry))
         if known is None:
             module = entry.scope is self.cell.scope
@@ -205,18 +205,18 @@ class CythonExpressions:
     # -- conversions --------------------------------------------------------------------------------
 
     def _CoerceToPyTypeNode(self, node: Any) -> Expression:
-        return self.convert(self.typed(node.arg), OBJECT)
+        return self.convert(self.lower_typed(node.arg), OBJECT)
 
     def _CoerceFromPyTypeNode(self, node: Any) -> Expression:
-        return self.convert(self.value(node.arg), find_ir_type(node.type))
+        return self.convert(self.lower_value(node.arg), find_ir_type(node.type))
 
     _CoerceToComplexNode = _CoerceToMemViewSliceNode = _CoerceFromPyTypeNode
 
     def _CoerceToBooleanNode(self, node: Any) -> Expression:
-        return self.convert(self.value(node.arg), BOOL)
+        return self.convert(self.lower_value(node.arg), BOOL)
 
     def _TypecastNode(self, node: Any) -> Expression:
-        return self.convert(self.value(node.operand), find_ir_type(node.type), explicit=True)
+        return self.convert(self.lower_value(node.operand), find_ir_type(node.type), explicit=True)
 
     # -- literals -----------------------------------------------------------------------------------
 
@@ -226,16 +226,16 @@ class CythonExpressions:
             raise Unsaid(f"uses `{node.value}`, which comes from C")
         value, spelling = written
         if node.type.is_pyobject:
-            return Constant(OBJECT, value, spelling, at=self.at(node))
+            return Constant(OBJECT, value, spelling, at=self.find_position(node))
         t = INT if INT.low <= value <= INT.high and not node.longness else LONG
         if node.unsigned:
             t = CType("u", t.bits)
         elif not t.low <= value <= t.high:
             t = CType("u", 64)
-        return Constant(t, value, spelling, at=self.at(node))
+        return Constant(t, value, spelling, at=self.find_position(node))
 
     def _FloatNode(self, node: Any) -> Expression:
-        value, at = float(str(node.value).replace("_", "")), self.at(node)
+        value, at = float(str(node.value).replace("_", "")), self.find_position(node)
         t = OBJECT if node.type.is_pyobject else DOUBLE  # Cython writes the constants of C's float as double
         written = self.cell.read_whole_number(node)
         if written is not None and written[0] == value:
@@ -243,35 +243,37 @@ class CythonExpressions:
         return Constant(t, value, at=at)
 
     def _ImagNode(self, node: Any) -> Expression:
-        return Constant(COMPLEX, complex(0, float(node.value)), at=self.at(node))
+        return Constant(COMPLEX, complex(0, float(node.value)), at=self.find_position(node))
 
     def _BoolNode(self, node: Any) -> Expression:
         return Constant(OBJECT if node.type.is_pyobject else BOOL, int(bool(node.value)), str(bool(node.value)))
 
     def _CharNode(self, node: Any) -> Expression:
-        return Constant(CType("i", 8), ord(node.value), repr(str(node.value.decode("latin1"))), at=self.at(node))
+        return Constant(
+            CType("i", 8), ord(node.value), repr(str(node.value.decode("latin1"))), at=self.find_position(node)
+        )
 
     def _DefaultLiteralArgNode(self, node: Any) -> Expression:
         return self.lower(node.arg)
 
     def _NoneNode(self, node: Any) -> Expression:
-        return Dynamic(OBJECT, "None", at=self.at(node))
+        return Dynamic(OBJECT, "None", at=self.find_position(node))
 
     def _NullNode(self, node: Any) -> Expression:
-        return Constant(find_ir_type(node.type), 0, "NULL", at=self.at(node))
+        return Constant(find_ir_type(node.type), 0, "NULL", at=self.find_position(node))
 
     def _EllipsisNode(self, node: Any) -> Expression:
-        return Dynamic(OBJECT, "...", at=self.at(node))
+        return Dynamic(OBJECT, "...", at=self.find_position(node))
 
     def _UnicodeNode(self, node: Any) -> Expression:
-        return Dynamic(OBJECT, repr(str(node.value)), at=self.at(node))
+        return Dynamic(OBJECT, repr(str(node.value)), at=self.find_position(node))
 
     _IdentifierStringNode = _UnicodeNode
 
     def _BytesNode(self, node: Any) -> Expression:
         if node.type.is_pyobject:
-            return Dynamic(OBJECT, repr(bytes(node.value)), at=self.at(node))
-        return StringLiteral(find_ir_type(node.type), bytes(node.value).decode("latin1"), at=self.at(node))
+            return Dynamic(OBJECT, repr(bytes(node.value)), at=self.find_position(node))
+        return StringLiteral(find_ir_type(node.type), bytes(node.value).decode("latin1"), at=self.find_position(node))
 
     _StringNode = _BytesNode
 
@@ -280,16 +282,18 @@ class CythonExpressions:
         for part in node.values:
             if type(part).__name__ == "FormattedValueNode":
                 text += self._format_part(part)
-                operands.append(self.value(part.value))
+                operands.append(self.lower_value(part.value))
             elif not hasattr(part, "value"):
                 raise self.make_unsaid(node)
             else:
                 inner = repr("'" + str(part.value))[2:-1].replace('"', '\\"')
                 text += inner.replace("{", "{{{{").replace("}", "}}}}")
-        return Dynamic(OBJECT, f'f"{text}"', tuple(operands), at=self.at(node))
+        return Dynamic(OBJECT, f'f"{text}"', tuple(operands), at=self.find_position(node))
 
     def _FormattedValueNode(self, node: Any) -> Expression:
-        return Dynamic(OBJECT, f'f"{self._format_part(node)}"', (self.value(node.value),), at=self.at(node))
+        return Dynamic(
+            OBJECT, f'f"{self._format_part(node)}"', (self.lower_value(node.value),), at=self.find_position(node)
+        )
 
     def _format_part(self, node: Any) -> str:
         """``{x!r:.2f}`` of an f-string, as a part of a template."""
@@ -303,7 +307,7 @@ class CythonExpressions:
     # -- names --------------------------------------------------------------------------------------
 
     def _NameNode(self, node: Any) -> Expression:
-        entry, at = node.entry, self.at(node)
+        entry, at = node.entry, self.find_position(node)
         name = str(node.name)
         if entry is None:
             raise Unsaid(f"uses `{name}`, which is not a function or variable of the cell")
@@ -325,7 +329,7 @@ class CythonExpressions:
             raise Unsaid(f"uses `{name}`, which is not a function or variable of the cell")
         if entry.visibility == "extern" and not entry.type.is_pyobject:
             raise Unsaid(f"uses `{entry.cname}`, which comes from C")
-        symbol = self.symbol(entry)
+        symbol = self.find_symbol(entry)
         return Name(symbol.type, symbol, at=at)
 
     def _find_enumerator(self, entry: Any) -> Symbol | None:
@@ -341,27 +345,27 @@ class CythonExpressions:
         name, kind = str(node.attribute), node.obj.type
         if kind is None:  # of a cimported module
             return self._NameNode(node)
-        base, t = self.value(node.obj), find_ir_type(node.type)
+        base, t = self.lower_value(node.obj), find_ir_type(node.type)
         if kind.is_ptr and kind.base_type.is_struct_or_union:
-            base = Element(find_ir_type(kind.base_type), base, Constant(INT, 0), at=self.at(node.obj))
+            base = Element(find_ir_type(kind.base_type), base, Constant(INT, 0), at=self.find_position(node.obj))
             return Field(t, base, name, at=base.at)
         if kind.is_struct_or_union or base.type.kind == "?":
             return Field(t, base, name, at=base.at)
         if kind.is_cpp_class or kind.is_ptr:
-            raise Unsaid(f"uses `.{name}`: `{self.cell.brief(node)}`")
+            raise Unsaid(f"uses `.{name}`: `{self.cell.shorten_line(node)}`")
         if base.type.kind == "a" and name not in ("shape", "size", "ndim", "T"):
-            raise Unsaid(f"uses `.{name}`: `{self.cell.brief(node)}`")
+            raise Unsaid(f"uses `.{name}`: `{self.cell.shorten_line(node)}`")
         return Dynamic(OBJECT if name == "shape" else t, f"{{}}.{name}", (base,), at=base.at)
 
     # -- operators ----------------------------------------------------------------------------------
 
     def _NumBinopNode(self, node: Any) -> Expression:
-        left, right = self.value(node.operand1), self.value(node.operand2)
+        left, right = self.lower_value(node.operand1), self.lower_value(node.operand2)
         return self.operate(str(node.operator), left, right, node)
 
     def operate(self, op: str, left: Expression, right: Expression, node: Any) -> Expression:
         """``left op right``; ``node`` is the operation with Cython's type."""
-        at = left.at if left.at.line else self.at(node)
+        at = left.at if left.at.line else self.find_position(node)
         kind = find_ir_type(node.type)
         if not (left.type.arithmetic and right.type.arithmetic and kind.arithmetic):
             if "a" in (left.type.kind, right.type.kind) and not {"o", "?"} & {left.type.kind, right.type.kind}:
@@ -392,30 +396,30 @@ class CythonExpressions:
         return not (self.directives.get("cdivision") if own is None else own)
 
     def _UnaryMinusNode(self, node: Any) -> Expression:
-        value = self.value(node.operand)
+        value = self.lower_value(node.operand)
         return self._lower_unary("-", value, node)
 
     def _TildeNode(self, node: Any) -> Expression:
-        return self._lower_unary("~", self.value(node.operand), node)
+        return self._lower_unary("~", self.lower_value(node.operand), node)
 
     def _UnaryPlusNode(self, node: Any) -> Expression:
-        value = self.value(node.operand)
-        return value if value.type.arithmetic else Dynamic(OBJECT, "+{}", (value,), at=self.at(node))
+        value = self.lower_value(node.operand)
+        return value if value.type.arithmetic else Dynamic(OBJECT, "+{}", (value,), at=self.find_position(node))
 
     def _lower_unary(self, op: Any, value: Expression, node: Any) -> Expression:
         if not value.type.arithmetic:
-            return Dynamic(find_ir_type(node.type), f"{op}{{}}", (value,), at=self.at(node))
+            return Dynamic(find_ir_type(node.type), f"{op}{{}}", (value,), at=self.find_position(node))
         t = promote(value.type)
-        return Unary(t, op, self.convert(value, t), at=self.at(node))
+        return Unary(t, op, self.convert(value, t), at=self.find_position(node))
 
     def _NotNode(self, node: Any) -> Expression:
-        return Unary(BOOL, "!", self.test(node.operand), at=self.at(node))
+        return Unary(BOOL, "!", self.test(node.operand), at=self.find_position(node))
 
     def _PrimaryCmpNode(self, node: Any) -> Expression:
         t = find_ir_type(node.type)
-        values, ops, item = [self.value(node.operand1)], [], node
+        values, ops, item = [self.lower_value(node.operand1)], [], node
         while item is not None:
-            values.append(self.value(item.operand2))
+            values.append(self.lower_value(item.operand2))
             ops.append(_COMPARISONS.get(str(item.operator), str(item.operator)))
             item = item.cascade
         pairs = zip(values, ops, values[1:], strict=False)
@@ -441,41 +445,41 @@ class CythonExpressions:
         if find_ir_type(node.type).kind == "b":
             left, right = self.test(node.operand1), self.test(node.operand2)
             return Logical(BOOL, "&&" if word == "and" else "||", left, right, at=left.at)
-        left, right = self.value(node.operand1), self.value(node.operand2)
+        left, right = self.lower_value(node.operand1), self.lower_value(node.operand2)
         return Dynamic(find_ir_type(node.type), f"{{}} {word} {{}}", (left, right), at=left.at)
 
     def _CondExprNode(self, node: Any) -> Expression:
         t = find_ir_type(node.type)
         test = self.test(node.condition if hasattr(node, "condition") else node.test)  # Cython 3.1 calls it test
-        yes, no = self.value(node.true_val), self.value(node.false_val)
+        yes, no = self.lower_value(node.true_val), self.lower_value(node.false_val)
         return Conditional(t, test, self.convert(yes, t), self.convert(no, t), at=yes.at)
 
     def _SizeofNode(self, node: Any) -> Expression:
         kind = getattr(node, "arg_type", None) or node.operand.type
         size = find_ir_type(kind).size
         if size is None:
-            raise Unsaid(f"uses `{self.cell.brief(node)}`")
-        return Constant(SIZE, size, f"sizeof({kind})", at=self.at(node))
+            raise Unsaid(f"uses `{self.cell.shorten_line(node)}`")
+        return Constant(SIZE, size, f"sizeof({kind})", at=self.find_position(node))
 
     def _DereferenceNode(self, node: Any) -> Expression:
-        base = self.value(node.operand)
+        base = self.lower_value(node.operand)
         if base.type.kind != "a":
             raise self.make_unsaid(node)
         return Element(find_ir_type(node.type), base, Constant(INT, 0), at=base.at)
 
     def _AmpersandNode(self, node: Any) -> Expression:
-        place: Any = self.value(node.operand)
-        return AddressOf(find_ir_type(node.type), place, at=self.at(node))
+        place: Any = self.lower_value(node.operand)
+        return AddressOf(find_ir_type(node.type), place, at=self.find_position(node))
 
     def _EvalWithTempExprNode(self, node: Any) -> Expression:
         if (items := self._find_extreme(node)) is not None:
             word, nodes = items
-            t, values = find_ir_type(node.type), [self.value(n) for n in nodes]
+            t, values = find_ir_type(node.type), [self.lower_value(n) for n in nodes]
             if t.arithmetic and all(v.type.arithmetic for v in values):
                 arguments = tuple(self.convert(v, t) for v in values)
                 return FunctionCall(t, f"std::{word}", arguments, "library", at=values[0].at)
             return Dynamic(t, f"{word}({', '.join(['{}'] * len(values))})", tuple(values), at=values[0].at)
-        value = self.value(node.temp_expression)
+        value = self.lower_value(node.temp_expression)
         if not _is_repeatable(value):
             raise self.make_unsaid(node)
         self.known[id(node.lazy_temp)] = value
@@ -507,58 +511,58 @@ class CythonExpressions:
     # -- sequences and subscripts -------------------------------------------------------------------
 
     def _TupleNode(self, node: Any) -> Expression:
-        items = tuple(self.value(item) for item in node.args)
+        items = tuple(self.lower_value(item) for item in node.args)
         t = find_ir_type(node.type)
         if t.kind == "t":
             fields = [of for _, of in t.fields]
-            return Aggregate(t, tuple(map(self.convert, items, fields)), at=self.at(node))
+            return Aggregate(t, tuple(map(self.convert, items, fields)), at=self.find_position(node))
         text = ", ".join(["{}"] * len(items)) + ("," if len(items) == 1 else "")
-        return Dynamic(OBJECT, f"({text})", items, at=self.at(node))
+        return Dynamic(OBJECT, f"({text})", items, at=self.find_position(node))
 
     def _ListNode(self, node: Any) -> Expression:
-        items = tuple(self.value(item) for item in node.args)
+        items = tuple(self.lower_value(item) for item in node.args)
         t = find_ir_type(node.type)
         if t.kind == "a":
-            return Aggregate(t, tuple(self.convert(i, t.of or OBJECT) for i in items), at=self.at(node))
-        return Dynamic(OBJECT, f"[{', '.join(['{}'] * len(items))}]", items, at=self.at(node))
+            return Aggregate(t, tuple(self.convert(i, t.of or OBJECT) for i in items), at=self.find_position(node))
+        return Dynamic(OBJECT, f"[{', '.join(['{}'] * len(items))}]", items, at=self.find_position(node))
 
     _CArrayNode = _ListNode
 
     def _SetNode(self, node: Any) -> Expression:
-        items = tuple(self.value(item) for item in node.args)
-        return Dynamic(OBJECT, f"{{{{{', '.join(['{}'] * len(items))}}}}}", items, at=self.at(node))
+        items = tuple(self.lower_value(item) for item in node.args)
+        return Dynamic(OBJECT, f"{{{{{', '.join(['{}'] * len(items))}}}}}", items, at=self.find_position(node))
 
     def _DictNode(self, node: Any) -> Expression:
         t = find_ir_type(node.type)
         if t.kind == "V":
-            values = {str(item.key.value): self.value(item.value) for item in node.key_value_pairs}
+            values = {str(item.key.value): self.lower_value(item.value) for item in node.key_value_pairs}
             items = tuple(self.convert(values[name], of) for name, of in t.fields if name in values)
-            return Aggregate(t, items, at=self.at(node))
-        pairs = [self.value(part) for item in node.key_value_pairs for part in (item.key, item.value)]
+            return Aggregate(t, items, at=self.find_position(node))
+        pairs = [self.lower_value(part) for item in node.key_value_pairs for part in (item.key, item.value)]
         text = ", ".join(["{}: {}"] * len(node.key_value_pairs))
-        return Dynamic(OBJECT, f"{{{{{text}}}}}" if pairs else "{}", tuple(pairs), at=self.at(node))
+        return Dynamic(OBJECT, f"{{{{{text}}}}}" if pairs else "{}", tuple(pairs), at=self.find_position(node))
 
     def _IndexNode(self, node: Any) -> Expression:
         base_node = node.base
         if type(base_node).__name__ == "AttributeNode" and base_node.attribute == "shape":
             axis = getattr(node.index, "constant_result", None)
-            of = self.value(base_node.obj)
+            of = self.lower_value(base_node.obj)
             if of.type.kind == "a" and isinstance(axis, int):
                 return Length(INDEX, of, axis % of.type.depth, at=of.at)
-        base = self.value(base_node)
+        base = self.lower_value(base_node)
         if base.type.kind == "a":
-            return Element(find_ir_type(node.type), base, self.value(node.index), at=base.at)
+            return Element(find_ir_type(node.type), base, self.lower_value(node.index), at=base.at)
         if base.type.kind == "?":
             raise Unsaid(f"uses the type `{base.type.name}`")
         text, operands = self._lower_subscript([node.index])
         return Dynamic(find_ir_type(node.type), f"{{}}[{text}]", (base, *operands), at=base.at)
 
     def _BufferIndexNode(self, node: Any) -> Expression:
-        element = self.value(node.base)
+        element = self.lower_value(node.base)
         for index in node.indices:
-            at = self.value(index)
+            at = self.lower_value(index)
             if element.type.of is None:
-                raise Unsaid(f"uses `{self.cell.brief(node)}`")
+                raise Unsaid(f"uses `{self.cell.shorten_line(node)}`")
             element = Element(
                 element.type.of,
                 element,
@@ -570,17 +574,17 @@ class CythonExpressions:
         return element
 
     def _MemoryViewSliceNode(self, node: Any) -> Expression:
-        base = self.value(node.base)
+        base = self.lower_value(node.base)
         text, operands = self._lower_subscript(node.original_indices)
         return Dynamic(find_ir_type(node.type), f"{{}}[{text}]", (base, *operands), at=base.at)
 
     def _SliceIndexNode(self, node: Any) -> Expression:
-        base = self.value(node.base)
+        base = self.lower_value(node.base)
         text, operands = self._slice(node.start, node.stop, None)
         return Dynamic(find_ir_type(node.type), f"{{}}[{text}]", (base, *operands), at=base.at)
 
     def _SliceNode(self, node: Any) -> Expression:
-        raise Unsaid(f"uses `{self.cell.brief(node)}`")
+        raise Unsaid(f"uses `{self.cell.shorten_line(node)}`")
 
     def _lower_subscript(self, indices: Sequence[Any]) -> tuple[str, tuple[Expression, ...]]:
         """A subscript's template and operands."""
@@ -595,11 +599,11 @@ class CythonExpressions:
                 operands += values
             else:
                 texts.append("{}")
-                operands.append(self.value(index))
+                operands.append(self.lower_value(index))
         return ", ".join(texts), tuple(operands)
 
     def _slice(self, *ends: Any) -> tuple[str, tuple[Expression, ...]]:
-        values = [None if end is None or type(end).__name__ == "NoneNode" else self.value(end) for end in ends]
+        values = [None if end is None or type(end).__name__ == "NoneNode" else self.lower_value(end) for end in ends]
         texts = ["" if end is None else "{}" for end in values]
         return ":".join(texts if texts[2] else texts[:2]), tuple(end for end in values if end is not None)
 
@@ -622,7 +626,7 @@ class CythonExpressions:
                 inner = inner.stats[0]
             elif word == "ForInStatNode" and inner.else_clause is None:
                 clauses += " for {} in {}"
-                operands += [self.lower(inner.target), self.value(inner.iterator.sequence)]
+                operands += [self.lower(inner.target), self.lower_value(inner.iterator.sequence)]
                 inner = inner.body
             elif word == "IfStatNode" and len(inner.if_clauses) == 1 and inner.else_clause is None:
                 clauses += " if {}"
@@ -631,10 +635,10 @@ class CythonExpressions:
             else:
                 raise self.make_unsaid(node)
         item = inner.expr.arg if type(inner.expr).__name__ == "YieldExprNode" else inner.expr
-        values = (self.value(item), *operands)
+        values = (self.lower_value(item), *operands)
         if any(isinstance(each, OpaqueExpression) for value in values for each in walk(value)):
             raise self.make_unsaid(node)
-        return Dynamic(OBJECT, brackets.format(f"{{}}{clauses}"), values, at=self.at(node))
+        return Dynamic(OBJECT, brackets.format(f"{{}}{clauses}"), values, at=self.find_position(node))
 
     # -- calls --------------------------------------------------------------------------------------
 
@@ -653,41 +657,41 @@ class CythonExpressions:
     def _GeneralCallNode(self, node: Any) -> Expression:
         positional, keywords = node.positional_args, node.keyword_args
         if type(positional).__name__ != "TupleNode" or (keywords is not None and type(keywords).__name__ != "DictNode"):
-            raise Unsaid(f"calls with unpacked arguments: `{self.cell.brief(node)}`")
+            raise Unsaid(f"calls with unpacked arguments: `{self.cell.shorten_line(node)}`")
         pairs = keywords.key_value_pairs if keywords is not None else ()
         if not all(hasattr(p.key, "value") for p in pairs):
-            raise Unsaid(f"calls with unpacked arguments: `{self.cell.brief(node)}`")
+            raise Unsaid(f"calls with unpacked arguments: `{self.cell.shorten_line(node)}`")
         return self._lower_python_call(node, positional.args, [(str(p.key.value), p.value) for p in pairs])
 
     def _lower_python_call(self, node: Any, args: Sequence[Any], keywords: Sequence[tuple[str, Any]]) -> Expression:
-        values = tuple(self.value(arg) for arg in (*args, *(value for _, value in keywords)))
+        values = tuple(self.lower_value(arg) for arg in (*args, *(value for _, value in keywords)))
         name = str(getattr(node.function, "name", ""))
         entry = getattr(node.function, "entry", None)
         own = name in self.cell.names and entry is not None and entry.scope is self.cell.scope
         if own and not keywords:
             self.calls[name] = None
-            return FunctionCall(OBJECT, name, values, "cell", at=self.at(node.function))
+            return FunctionCall(OBJECT, name, values, "cell", at=self.find_position(node.function))
         texts = [*(["{}"] * len(args)), *(f"{word}={{}}" for word, _ in keywords)]
-        callee = self.value(node.function)
+        callee = self.lower_value(node.function)
         if isinstance(callee, Dynamic):
             return Dynamic(OBJECT, f"{callee.template}({', '.join(texts)})", (*callee.operands, *values), at=callee.at)
         return Dynamic(OBJECT, f"{{}}({', '.join(texts)})", (callee, *values), at=callee.at)
 
     def _lower_c_call(self, node: Any, function: Any, kind: Any) -> Expression:
         entry, t = getattr(function, "entry", None), find_ir_type(node.type)
-        at = self.at(function)
-        values = [self.value(arg) for arg in node.args]
+        at = self.find_position(function)
+        values = [self.lower_value(arg) for arg in node.args]
         if entry is not None and str(entry.func_cname).endswith("__get__"):  # a property of an extension type
             return Dynamic(t, f"{{}}.{entry.scope.name}", tuple(values), at=at)
         if type(function).__name__ == "AttributeNode" and function.obj.type is not None:
-            through = self.value(function.obj)
+            through = self.lower_value(function.obj)
             if through.type.kind == "c":
                 return Dynamic(t, f"{{}}.{function.attribute}()", (through,), at=at)
             return FunctionCall(t, str(function.attribute), tuple(values), "unknown", -1, through, at=at)
         if entry is None:
-            return FunctionCall(t, "", tuple(values), "unknown", -1, self.value(function), at=at)
+            return FunctionCall(t, "", tuple(values), "unknown", -1, self.lower_value(function), at=at)
         if getattr(entry.scope, "is_builtin_scope", False) and not self._is_math(entry):
-            return self._builtin(str(function.name), values, t, at)
+            return self._lower_builtin(str(function.name), values, t, at)
         cname = _HELPERS.get(str(entry.cname), str(entry.cname))
         parameters = [find_ir_type(arg.type) for arg in kind.args]
         if cname not in _GENERIC:
@@ -705,7 +709,7 @@ class CythonExpressions:
         """Whether a builtin is one of C's functions here: ``abs`` of a number."""
         return str(entry.name) == "abs" and not entry.type.return_type.is_pyobject
 
-    def _builtin(self, name: str, values: Sequence[Expression], t: CType, at: Position) -> Expression:
+    def _lower_builtin(self, name: str, values: Sequence[Expression], t: CType, at: Position) -> Expression:
         if name == "len" and len(values) == 1:
             inner = values[0].value if isinstance(values[0], Convert) else values[0]
             if inner.type.kind == "a":

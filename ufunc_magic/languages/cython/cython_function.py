@@ -100,7 +100,7 @@ class CyFunction:
         """`BodyFacts.truncates`; of a function that could not be lowered, all of it."""
         return self.effects.truncates if self.effects is not None else "unsigned"
 
-    def effect(self, position: int) -> PointerEffect:
+    def find_effect(self, position: int) -> PointerEffect:
         """Its effect on the elements of the pointer or array at ``position``."""
         if self.body is None or self.effects is None:
             return PointerEffect("update", indexed=True, escapes=True, as_object=True)
@@ -128,31 +128,31 @@ class CellText:
 
     def _read_above(self, line: int) -> list[str]:
         """The comment lines just above a function and its decorators, top to bottom, without indentation."""
-        at = self._first(line) - 2
+        at = self._find_first_line(line) - 2
         lines: list[str] = []
         while at >= 0 and self.lines[at].lstrip().startswith("#"):
             lines.append(self.lines[at].strip())
             at -= 1
         return lines[::-1]
 
-    def _first(self, line: int) -> int:
+    def _find_first_line(self, line: int) -> int:
         """The line of the first decorator, or ``line``."""
         while line >= 2 and self.lines[line - 2].lstrip().startswith("@"):
             line -= 1
         return line
 
-    def annotation(self, line: int) -> str:
+    def read_annotation(self, line: int) -> str:
         """The text after ``# ufunc:`` above the function of ``line``."""
         words = map(_strip_marks, self._read_above(line))
         return next((text.removeprefix("ufunc:").strip() for text in words if text.startswith("ufunc:")), "")
 
-    def comment(self, line: int) -> str:
+    def read_comment(self, line: int) -> str:
         """The comment above it, without its marks and directives."""
         words = map(_strip_marks, self._read_above(line))
         directives = ("ufunc", "distutils", "cython")
         return "\n".join(w for w in words if ":" not in w or w.partition(":")[0].rstrip() not in directives).strip()
 
-    def definition(self, line: int) -> str:
+    def read_definition(self, line: int) -> str:
         """Its text, decorators included."""
         head = self.lines[line - 1]
         indent = len(head) - len(head.lstrip())
@@ -164,4 +164,4 @@ class CellText:
             if at > line and bare and not inside and len(text) - len(text.lstrip()) <= indent:
                 break
             end = at if bare else end
-        return "\n".join(self.lines[self._first(line) - 1 : end])
+        return "\n".join(self.lines[self._find_first_line(line) - 1 : end])

@@ -26,7 +26,7 @@ class CythonLanguage(Language):
 
     annotates = True
 
-    def key(self, source: str, *, options: Options) -> str:
+    def make_key(self, source: str, *, options: Options) -> str:
         return make_key(source, options=options)
 
     def compile(self, source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
@@ -49,7 +49,7 @@ class CythonLanguage(Language):
             "--show does not work in Cython cells.", remedy="Use -a, which shows the C code of each line."
         )
 
-    def annotated(self, annotation: Any, place: CellPlace) -> Any:
+    def view_annotation(self, annotation: Any, place: CellPlace) -> Any:
         from .annotate import Annotated
 
         return Annotated.from_json(annotation).place_at(place)

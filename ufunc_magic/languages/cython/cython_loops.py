@@ -21,7 +21,7 @@ from .signature_inference import NoUfunc, TypedFunction, infer, spell_c_type
 
 def stays_python(function: CyFunction, text: CellText) -> bool:
     """Whether Python has a function of it, and no comment asks for a ufunc in its place."""
-    return function.kind != "cdef" and not text.annotation(function.line)
+    return function.kind != "cdef" and not text.read_annotation(function.line)
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def _infer_all(
     rest: dict[str, NoUfunc] = {}
     faults: dict[str, SignatureError] = {}
     for function in functions:
-        hidden = function.kind == "cdef" and not options.cdef and not text.annotation(function.line)
+        hidden = function.kind == "cdef" and not options.cdef and not text.read_annotation(function.line)
         if function.name.startswith("_") or hidden:
             continue
         typed = TypedFunction(function, text, cplus=options.cplus)

@@ -82,7 +82,7 @@ def _add_defaults(several: tuple[FunctionIR, ...], nodes: list[Any], cell: Lower
         if find_plain_name(node.entry) == several[0].name:
             for parameter, arg in zip(several[0].parameters, _find_arguments(node), strict=False):
                 if getattr(arg, "default", None) is not None:
-                    parameter.initial = CythonStatements(cell, {}).value(arg.default)
+                    parameter.initial = CythonStatements(cell, {}).lower_value(arg.default)
     return several
 
 
@@ -103,8 +103,8 @@ def _lower_function(cell: LoweredCell, node: Any, notes: list[str]) -> FunctionI
     name = find_plain_name(node.entry).removeprefix(PREFIX)
     returns = (OBJECT,) if isinstance(node, Nodes.DefNode) else _read_results(node.return_type)
     body = CythonStatements(cell, scope.directives, entries, returns)
-    parameters = tuple(body.symbol(entry) for entry in entries)
-    at = cell.position(node)
+    parameters = tuple(body.find_symbol(entry) for entry in entries)
+    at = cell.find_position(node)
     chosen = getattr(scope, "fused_to_specific", None) or {}
     function = FunctionIR(
         name=name,
@@ -118,12 +118,12 @@ def _lower_function(cell: LoweredCell, node: Any, notes: list[str]) -> FunctionI
     reason = _explain_refusal(node)
     if not reason:
         with Comfort(f"the IR of {name}", notes):
-            body.statement(node.body)
+            body.lower_statement(node.body)
             lines = [*_declare_locals(body, scope, parameters), *body.lines]
             return replace(function, body=Block(tuple(lines), at=at), calls=tuple(body.calls))
     symbols = frozenset(parameters)
     opaque = OpaqueStatement(
-        reason or "could not be read", cell.brief(node), (), symbols, symbols, repeats=True, acts=True, at=at
+        reason or "could not be read", cell.shorten_line(node), (), symbols, symbols, repeats=True, acts=True, at=at
     )
     return replace(function, body=Block((opaque,), at=at))
 
@@ -146,9 +146,9 @@ def _declare_locals(body: CythonStatements, scope: Any, parameters: tuple[Symbol
     """The local variables of C types: Cython has taken their declarations out of the tree."""
     for entry in scope.entries.values():
         if entry.is_variable and not entry.type.is_pyobject and not entry.is_cfunction:
-            symbol = body.symbol(entry)
+            symbol = body.find_symbol(entry)
             if symbol not in parameters and entry.scope is scope:
-                yield Declare(symbol, at=body.cell.position(entry))
+                yield Declare(symbol, at=body.cell.find_position(entry))
 
 
 def _lower_module(module: CythonStatements, node: Any) -> Iterator[tuple[str, str]]:
@@ -170,7 +170,7 @@ def _lower_module(module: CythonStatements, node: Any) -> Iterator[tuple[str, st
         name, local = str(node.rhs.module_name.value), str(node.lhs.name)
         yield local, f"import {name}{f' as {local}' if local != name.partition('.')[0] else ''}"
     elif not _is_function(node) and node.pos[0] is module.cell.desc:
-        module.statement(node)
+        module.lower_statement(node)
 
 
 def _is_function(node: Any) -> bool:

@@ -60,19 +60,19 @@ class CythonStatements(CythonExpressions):
 
     # -- doors --------------------------------------------------------------------------------------
 
-    def block(self, node: Any) -> Block:
+    def lower_block(self, node: Any) -> Block:
         around, self.lines = self.lines, []
-        self.statement(node)
+        self.lower_statement(node)
         lines, self.lines = self.lines, around
-        return Block(tuple(lines), at=self.at(node))
+        return Block(tuple(lines), at=self.find_position(node))
 
-    def otherwise(self, node: Any) -> Block | None:
-        return self.block(node.else_clause) if node.else_clause is not None else None
+    def lower_else(self, node: Any) -> Block | None:
+        return self.lower_block(node.else_clause) if node.else_clause is not None else None
 
     def put(self, line: Statement) -> None:
         self.lines.append(line)
 
-    def statement(self, node: Any) -> None:
+    def lower_statement(self, node: Any) -> None:
         if node is None:
             return
         for base in type(node).__mro__:
@@ -82,20 +82,20 @@ class CythonStatements(CythonExpressions):
                     method(node)
                 except Unsaid as fault:
                     del self.lines[count:]
-                    self.put(self.opaque_statement(node, fault.reason))
+                    self.put(self.make_opaque_statement(node, fault.reason))
                 return
-        self.put(self.opaque_statement(node, f"uses `{self.cell.brief(node)}`, which has no Python form"))
+        self.put(self.make_opaque_statement(node, f"uses `{self.cell.shorten_line(node)}`, which has no Python form"))
 
-    def opaque_statement(self, node: Any, reason: str) -> OpaqueStatement:
+    def make_opaque_statement(self, node: Any, reason: str) -> OpaqueStatement:
         touched = frozenset(self.find_touched(node))
-        text, at = self.cell.brief(node), self.at(node)
+        text, at = self.cell.shorten_line(node), self.find_position(node)
         return OpaqueStatement(reason, text, reads=touched, writes=touched, repeats=True, acts=True, at=at)
 
     # -- blocks and statements without effect -----------------------------------------------------------------
 
     def _do_StatListNode(self, node: Any) -> None:
         for inner in node.stats:
-            self.statement(inner)
+            self.lower_statement(inner)
 
     def _do_PassStatNode(self, node: Any) -> None:
         pass
@@ -105,11 +105,11 @@ class CythonStatements(CythonExpressions):
 
     def _do_CompilerDirectivesNode(self, node: Any) -> None:
         around, self.directives = self.directives, node.directives
-        self.statement(node.body)
+        self.lower_statement(node.body)
         self.directives = around
 
     def _do_GILStatNode(self, node: Any) -> None:
-        self.statement(node.body)
+        self.lower_statement(node.body)
 
     _do_ParallelWithBlockNode = _do_GILStatNode
 
@@ -129,22 +129,22 @@ class CythonStatements(CythonExpressions):
         word = type(target).__name__
         if word in ("TupleNode", "ListNode"):
             places = tuple(self.place(inner) for inner in target.args)
-            self.put(Unpack(places, self.value(_skip_coercions(value)), at=self.at(target)))
+            self.put(Unpack(places, self.lower_value(_skip_coercions(value)), at=self.find_position(target)))
         elif word in ("MemoryCopyScalar", "MemoryCopySlice", "SliceIndexNode", "MemoryViewSliceNode"):
             self._fill(getattr(target, "dst", target), value)
         else:
-            self.put(Evaluate(self.assignment(target, value), at=self.at(target)))
+            self.put(Evaluate(self.lower_assignment(target, value), at=self.find_position(target)))
 
-    def assignment(self, target: Any, value: Any) -> Assignment:
+    def lower_assignment(self, target: Any, value: Any) -> Assignment:
         place = self.place(target)
         if (old := _find_old_value(value)) is not None:
             self.known[id(old)] = Current(place.type, at=place.at)
-        return Assignment(place.type, place, self.convert(self.value(value), place.type), at=place.at)
+        return Assignment(place.type, place, self.convert(self.lower_value(value), place.type), at=place.at)
 
     def _fill(self, target: Any, value: Any) -> None:
         """``a[1:] = x``: numbers or a number into a part of an array."""
         part = self.lower(target)
-        item = self.value(value)
+        item = self.lower_value(value)
         if isinstance(part, Dynamic):
             writes = frozenset(n.symbol for n in walk(part.operands[0]) if isinstance(n, Name))
             text, operands = f"{part.template} = {{}}", (*part.operands, item)
@@ -156,26 +156,26 @@ class CythonStatements(CythonExpressions):
     def _do_CascadedAssignmentNode(self, node: Any) -> None:
         values = node.cloned_values or [node.rhs] * len(node.lhs_list)
         for target, value in zip(node.lhs_list, values, strict=True):
-            self.put(Evaluate(self.assignment(target, value), at=self.at(target)))
+            self.put(Evaluate(self.lower_assignment(target, value), at=self.find_position(target)))
 
     def _do_ParallelAssignmentNode(self, node: Any) -> None:
         if not all(type(inner).__name__ == "SingleAssignmentNode" for inner in node.stats):
             raise self.make_unsaid(node)
-        assignments = tuple(self.assignment(inner.lhs, inner.rhs) for inner in node.stats)
+        assignments = tuple(self.lower_assignment(inner.lhs, inner.rhs) for inner in node.stats)
         self.put(ParallelAssignment(assignments, at=assignments[0].at))
 
     def _do_LetNode(self, node: Any) -> None:
-        value, body = self.value(node.temp_expression), node.body
+        value, body = self.lower_value(node.temp_expression), node.body
         if type(body).__name__ == "ParallelAssignmentNode" and (targets := _find_unpacked(body, node.lazy_temp)):
-            self.put(Unpack(tuple(self.place(t) for t in targets), value, at=self.at(targets[0])))
+            self.put(Unpack(tuple(self.place(t) for t in targets), value, at=self.find_position(targets[0])))
             return
         self.known[id(node.lazy_temp)] = value
-        self.statement(body)
+        self.lower_statement(body)
 
     def _do_InPlaceAssignmentNode(self, node: Any) -> None:
         place = self.place(node.lhs)
         old = Current(place.type, at=place.at)
-        value: Expression = self._lower_in_place(str(node.operator), old, self.value(node.rhs), node)
+        value: Expression = self._lower_in_place(str(node.operator), old, self.lower_value(node.rhs), node)
         self.put(Evaluate(Assignment(place.type, place, self.convert(value, place.type), at=place.at), at=place.at))
 
     def _lower_in_place(self, op: str, old: Expression, value: Expression, node: Any) -> Expression:
@@ -188,33 +188,33 @@ class CythonStatements(CythonExpressions):
 
     def _do_ExprStatNode(self, node: Any) -> None:
         if type(node.expr).__name__ not in _NOTHING:
-            value = self.value(node.expr)
+            value = self.lower_value(node.expr)
             self.put(Evaluate(value, at=value.at))
 
     def _do_BreakStatNode(self, node: Any) -> None:
-        self.put(Break(at=self.at(node)))
+        self.put(Break(at=self.find_position(node)))
 
     def _do_ContinueStatNode(self, node: Any) -> None:
-        self.put(Continue(at=self.at(node)))
+        self.put(Continue(at=self.find_position(node)))
 
     def _do_DelStatNode(self, node: Any) -> None:
         for target in node.args:
-            self.put(DynamicStatement("del {}", (self.lower(target),), at=self.at(node)))
+            self.put(DynamicStatement("del {}", (self.lower(target),), at=self.find_position(node)))
 
     def _do_ReturnStatNode(self, node: Any) -> None:
-        returns, at = self.returns, self.at(node)
+        returns, at = self.returns, self.find_position(node)
         if node.value is None:
             self.put(Return(at=at))
         elif returns is not None and len(returns) > 1 and type(node.value).__name__ == "TupleNode":
-            values = tuple(map(self.convert, (self.value(v) for v in node.value.args), returns))
+            values = tuple(map(self.convert, (self.lower_value(v) for v in node.value.args), returns))
             self.put(Return(values, at=at))
         else:
-            value = self.value(node.value)
+            value = self.lower_value(node.value)
             one = returns is not None and len(returns) == 1
             self.put(Return((self.convert(value, returns[0]) if returns and one else value,), at=at))
 
     def _do_RaiseStatNode(self, node: Any) -> None:
-        kind, value, at = node.exc_type, node.exc_value, self.at(node)
+        kind, value, at = node.exc_type, node.exc_value, self.find_position(node)
         if kind is None:
             self.put(DynamicStatement("raise", at=at))
             return
@@ -222,18 +222,18 @@ class CythonStatements(CythonExpressions):
         if name:
             self.put(Raise(name, message, at=at))
         elif value is not None:
-            self.put(DynamicStatement("raise {}({})", (self.value(kind), self.value(value)), at=at))
+            self.put(DynamicStatement("raise {}({})", (self.lower_value(kind), self.lower_value(value)), at=at))
         else:
-            self.put(DynamicStatement("raise {}", (self.value(kind),), at=at))
+            self.put(DynamicStatement("raise {}", (self.lower_value(kind),), at=at))
 
     def _do_AssertStatNode(self, node: Any) -> None:
-        test, at = self.test(node.condition), self.at(node)
+        test, at = self.test(node.condition), self.find_position(node)
         fault = node.exception
         value = getattr(getattr(fault, "body", fault), "exc_value", None)
         if value is None or type(value).__name__ == "UnicodeNode":
             self.put(Assert(test, None if value is None else str(value.value), at=at))
         else:
-            self.put(DynamicStatement("assert {}, {}", (test, self.value(value)), at=at))
+            self.put(DynamicStatement("assert {}, {}", (test, self.lower_value(value)), at=at))
 
     def _do_TryExceptStatNode(self, node: Any) -> None:
         blocks = [node.body, *(clause.body for clause in node.except_clauses), node.else_clause]
@@ -246,17 +246,17 @@ class CythonStatements(CythonExpressions):
 
     def _put_opaque(self, node: Any, blocks: Sequence[Any]) -> None:
         """Put a statement without a form, with the blocks in it, which have one."""
-        parts = tuple(self.block(block) for block in blocks if block is not None)
+        parts = tuple(self.lower_block(block) for block in blocks if block is not None)
         reason = str(self.make_unsaid(node))
-        self.put(OpaqueStatement(reason, self.cell.brief(node), parts, at=self.at(node)))
+        self.put(OpaqueStatement(reason, self.cell.shorten_line(node), parts, at=self.find_position(node)))
 
     # -- control flow -------------------------------------------------------------------------------
 
     def _do_IfStatNode(self, node: Any) -> None:
-        rest = self.otherwise(node)
+        rest = self.lower_else(node)
         for clause in reversed(node.if_clauses):
-            at = self.at(clause)
-            inner = If(self.test(clause.condition), self.block(clause.body), rest, at=at)
+            at = self.find_position(clause)
+            inner = If(self.test(clause.condition), self.lower_block(clause.body), rest, at=at)
             rest = Block((inner,), at=at)
         if rest is not None:
             self.lines += rest.body
@@ -264,21 +264,28 @@ class CythonStatements(CythonExpressions):
     def _do_WhileStatNode(self, node: Any) -> None:
         if node.condition is None:
             raise self.make_unsaid(node)
-        self.put(While(self.test(node.condition), self.block(node.body), self.otherwise(node), at=self.at(node)))
+        self.put(
+            While(
+                self.test(node.condition),
+                self.lower_block(node.body),
+                self.lower_else(node),
+                at=self.find_position(node),
+            )
+        )
 
     def _do_ForInStatNode(self, node: Any) -> None:
-        sequence, at = node.iterator.sequence, self.at(node)
+        sequence, at = node.iterator.sequence, self.find_position(node)
         while type(sequence).__name__ in ("NoneCheckNode", "CoerceToTempNode"):
             sequence = sequence.arg
         bounds = _find_range_arguments(sequence)
         if bounds is not None:
-            self._range(node, [self._bound(b) for b in bounds])
+            self._lower_range(node, [self._bound(b) for b in bounds])
             return
-        iterable = self.value(sequence)
+        iterable = self.lower_value(sequence)
         if iterable.type.kind == "?" or getattr(sequence.type, "is_cpp_class", False):
-            raise Unsaid(f"goes through `{self.cell.brief(node)}`")
+            raise Unsaid(f"goes through `{self.cell.shorten_line(node)}`")
         targets = self._list_targets(node.target)
-        self.put(ForEach(targets, iterable, self.block(node.body), self.otherwise(node), at=at))
+        self.put(ForEach(targets, iterable, self.lower_block(node.body), self.lower_else(node), at=at))
 
     def _list_targets(self, node: Any) -> tuple[Any, ...]:
         unpacks = type(node).__name__ in ("TupleNode", "ListNode")
@@ -288,15 +295,15 @@ class CythonStatements(CythonExpressions):
         """A bound of a range, as a C number where it is one."""
         if type(node).__name__ == "CoerceToPyTypeNode":
             node = node.arg
-        value = self.value(node)
+        value = self.lower_value(node)
         return Constant(INT, value.value) if isinstance(value, Constant) and value.type == OBJECT else value
 
-    def _range(self, node: Any, bounds: list[Expression]) -> None:
+    def _lower_range(self, node: Any, bounds: list[Expression]) -> None:
         start, stop = [Constant(INT, 0), *bounds][-2:] if len(bounds) < 3 else bounds[:2]
         step = _read_constant(bounds[2]) if len(bounds) == 3 else 1
         target = self.place(node.target)
-        at = self.at(node)
-        body, rest = self.block(node.body), self.otherwise(node)
+        at = self.find_position(node)
+        body, rest = self.lower_block(node.body), self.lower_else(node)
         numbers = isinstance(target, Name) and target.type.integral and start.type.integral and stop.type.integral
         if numbers and step and not _may_assign(body, {target.symbol, *_find_read(stop)}):
             # The counter goes up in its own type, and is compared in one that has both.
@@ -309,9 +316,9 @@ class CythonStatements(CythonExpressions):
 
     def _do_ForFromStatNode(self, node: Any) -> None:
         """``for i from 0 <= i < n by 2``."""
-        target, start, stop = self.place(node.target), self.value(node.bound1), self.value(node.bound2)
-        step = 1 if node.step is None else _read_constant(self.value(node.step))
-        body, down = self.block(node.body), node.relation1[0] == ">"
+        target, start, stop = self.place(node.target), self.lower_value(node.bound1), self.lower_value(node.bound2)
+        step = 1 if node.step is None else _read_constant(self.lower_value(node.step))
+        body, down = self.lower_block(node.body), node.relation1[0] == ">"
         changed = _may_assign(body, {n.symbol for n in walk(target) if isinstance(n, Name)} | _find_read(stop))
         if not isinstance(target, Name) or not target.type.integral or not step or changed:
             raise self.make_unsaid(node)
@@ -319,12 +326,12 @@ class CythonStatements(CythonExpressions):
         if "=" not in node.relation1:
             start = Binary(start.type, "+", start, self.convert(Constant(INT, step), start.type), at=start.at)
         start, inclusive = self.convert(start, target.type), "=" in node.relation2
-        rest, at = self.otherwise(node), self.at(node)
+        rest, at = self.lower_else(node), self.find_position(node)
         self.put(CountedFor(target.symbol, start, stop, step, body, inclusive, False, rest, at=at))
 
     def _do_ParallelRangeNode(self, node: Any) -> None:
         ends = [end for end in (node.start, node.stop, node.step) if end is not None] or list(node.args or ())
-        self._range(node, [self._bound(end) for end in ends])
+        self._lower_range(node, [self._bound(end) for end in ends])
 
 
 class _COperation:

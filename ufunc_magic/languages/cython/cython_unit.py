@@ -134,7 +134,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     strange = tuple(
         NoUfunc(f, "has an operand or a result of a type that is not a NumPy number type")
         for f, numbers in zip(planned.functions, types, strict=True)
-        if 255 in numbers and not text.annotation(f.line)
+        if 255 in numbers and not text.read_annotation(f.line)
     )
     planned = replace(planned, rest=(*planned.rest, *strange))
     if hidden := [f"{r.function.name} (it {r.reason})" for r in planned.rest if r.function.kind == "cdef"]:
@@ -459,7 +459,7 @@ def _write_entries(
             cautious=not written or (written.loops and not signature.core) or not called.body.pure,
             notes=notes,
         )
-        internal = function.kind == "cdef" and not text.annotation(function.line)
+        internal = function.kind == "cdef" and not text.read_annotation(function.line)
         is_def, traceless = stays_python(function, text), _is_traceless(function)
         entries.append(replace(entry, internal=internal, is_def=is_def, traceless=traceless))
     for rest in planned.rest:
@@ -472,8 +472,8 @@ def _write_entries(
             returns="",
             parameters=tuple(Parameter(p.name, "") for p in function.parameters),
             line=function.line,
-            text=text.definition(function.line),
-            doc=function.doc or text.comment(function.line),
+            text=text.read_definition(function.line),
+            doc=function.doc or text.read_comment(function.line),
         )
         samples = _describe_samples(function) if isinstance(form, PythonForm) and form.pure else ()
         entry = cells.make_python_entry(described, reason=rest.reason, samples=samples, form=form)

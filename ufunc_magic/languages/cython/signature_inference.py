@@ -45,7 +45,7 @@ def infer(typed: TypedFunction, options: Options) -> Signature | NoUfunc:
         If its comment asks for what it cannot be.
     """
     function = typed.function
-    annotation = typed.text.annotation(function.line)
+    annotation = typed.text.read_annotation(function.line)
     reason = _explain_reason(function, annotated=bool(annotation))
     if reason:
         if annotation:
@@ -68,14 +68,14 @@ def infer(typed: TypedFunction, options: Options) -> Signature | NoUfunc:
             ),
         ),
         line=function.line,
-        text=typed.text.definition(function.line),
-        doc=function.doc or typed.text.comment(function.line),
+        text=typed.text.read_definition(function.line),
+        doc=function.doc or typed.text.read_comment(function.line),
         annotation=annotation or _guess_signature(function),
     )
     arrays = [p.name for p in function.parameters if p.type.kind == "array"]
     for position, parameter in enumerate(function.parameters):
         if parameter.type.kind == "array":
-            effect = function.effect(position)
+            effect = function.find_effect(position)
             if effect.as_object:
                 return NoUfunc(function, f"uses the array '{parameter.name}' as a Python object")
             if effect.escapes:
@@ -158,7 +158,7 @@ def _describe_parameter(typed: TypedFunction, position: int) -> Parameter:
     kind, c = parameter.type, spell_c_type(parameter.type, cplus=typed.cplus)
     if kind.kind == "number":
         return Parameter(parameter.name, c, line=function.line)
-    effect = function.effect(position)
+    effect = function.find_effect(position)
     return Parameter(
         parameter.name,
         c,
@@ -177,7 +177,7 @@ def _check_ranks(signature: Signature, typed: TypedFunction) -> None:
             continue
         kind = typed.function.parameters[operand.index].type
         if kind.kind == "array" and len(operand.core) != kind.ndim:
-            annotation = typed.text.annotation(typed.function.line)
+            annotation = typed.text.read_annotation(typed.function.line)
             raise SignatureError(
                 f"{typed.place}: '# ufunc: {annotation}' gives '{operand.name}' {len(operand.core)} dimensions, "
                 f"but {kind.shown} has {kind.ndim}.",

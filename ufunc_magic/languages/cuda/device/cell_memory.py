@@ -71,7 +71,7 @@ class CellMemory(Mapping[str, Any]):
             ]
         return self._last[device]
 
-    def kernel(self, names: tuple[str, ...]) -> Any:
+    def get_kernel(self, names: tuple[str, ...]) -> Any:
         """A kernel of the cell, which is about to run on the current GPU.
 
         Parameters

@@ -80,7 +80,7 @@ class CudaFunction(BoundFunction):
         usual = where is True and dtype is None and signature is None and order == "K" and casting == "same_kind"
         if usual:
             arguments = args if out is None else (*args, *out) if isinstance(out, tuple) else (*args, out)
-            results = self._loops.again([device_arrays.lend_tensor(value) for value in arguments], arguments)
+            results = self._loops.run_again([device_arrays.lend_tensor(value) for value in arguments], arguments)
             if results is not None:
                 return results[0] if self.nout == 1 else tuple(results)
         self._check()
@@ -111,7 +111,7 @@ class CudaFunction(BoundFunction):
         results = None
         if usual and shape is None:
             arrays = [None if t is None else t.array for t in targets] if any(targets) else []
-            results = self._loops.again([*(o.array for o in operands), *arrays])
+            results = self._loops.run_again([*(o.array for o in operands), *arrays])
         if results is None:
             types = [*(o.dtype for o in operands), *(None if t is None else t.array.dtype for t in targets)]
             choice = self._choose(
@@ -250,8 +250,9 @@ class CudaFunction(BoundFunction):
 def _explain_refusal(code: FunctionCode, types: Sequence[str], place: CellPlace) -> tuple[str, str] | None:
     """Why a function cannot be called from Python, and what can."""
     if code.kind != "ufunc":
+        reason = place.replace_marks(code.reason) or "it has pointer parameters"
         return (
-            f"cannot be called on arrays by element: {place.text(code.reason) or 'it has pointer parameters'}.",
+            f"cannot be called on arrays by element: {reason}.",
             "Call it in a kernel; .emulated calls its form for the CPU.",
         )
     if code.core:

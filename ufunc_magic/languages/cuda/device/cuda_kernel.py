@@ -257,7 +257,7 @@ class Kernel(BoundFunction):
             else:
                 values.append(a.array.data if isinstance(a, ArrayOperand) else a)
         driver.launch(
-            self.memory.kernel(self.code.calls or (self.code.name,)),
+            self.memory.get_kernel(self.code.calls or (self.code.name,)),
             launch.grid,
             launch.block,
             values,
@@ -304,7 +304,7 @@ class Kernel(BoundFunction):
         if not fault:
             return
         place = find_current_place(self.object_code)
-        fault = place.renamed(fault, old=self.object_code.name)
+        fault = place.rename(fault, old=self.object_code.name)
         named = [(self._names[n], at, array) for at, (n, array) in zip(places, arrays.items(), strict=True)]
         lines = self.object_code.device.get("lines", ())
         if stray[2] and not lines:
@@ -369,7 +369,7 @@ class Kernel(BoundFunction):
             for span, array in zip(spans, arrays, strict=False):
                 span[:] = array.ctypes.data, array.ctypes.data + array.nbytes
         call(grid.ctypes.data, block.ctypes.data, launch.shared, ctypes.addressof(pointers))
-        text = ctypes.CFUNCTYPE(ctypes.c_char_p)(self._owner.symbol("__ufm_launch_error"))()
+        text = ctypes.CFUNCTYPE(ctypes.c_char_p)(self._owner.find_symbol("__ufm_launch_error"))()
         return (text or b"").decode(errors="replace"), tuple(stray)
 
 

@@ -177,7 +177,7 @@ class Loops:
         self._kernels: dict[tuple[str, int], Any] = {}
         self._recipes: dict[tuple[Any, ...] | None, _Recipe] = {}
 
-    def again(self, arguments: Sequence[Any], originals: Sequence[Any] = ()) -> list[Any] | None:
+    def run_again(self, arguments: Sequence[Any], originals: Sequence[Any] = ()) -> list[Any] | None:
         """Compute outputs as `run` does, where arguments of the same layout have been there before.
 
         Parameters

@@ -51,7 +51,7 @@ def install() -> None:
         if config.ENABLE_CUDASIM:
             from .simulator import DeclaredFunction, Simulation
 
-            _private.wrap_runs(Simulation().around)
+            _private.wrap_runs(Simulation().substitute_around)
             _private.replace_declare_device(DeclaredFunction)
         elif nvidia:
             _register_with_compiler()
@@ -71,7 +71,7 @@ def _register_with_compiler() -> None:
     for kind in (np.ufunc, PlainFunction, CudaFunction, Kernel):
         typeof_impl.register(kind)(partial(_type_function, general))
     _private.link_replaced(
-        lambda code, lto: code if lto or not isinstance(code, _find_cell_code()) else code.as_called()
+        lambda code, lto: code if lto or not isinstance(code, _find_cell_code()) else code.adapt_to_call()
     )
     _private.check_before_caching(_refuse_caching)
 
@@ -222,7 +222,7 @@ def _find_cell_code() -> Any:
             super().__init__(nvrtc.make_linkable(object_code), name=object_code.name)
             self.object_code = object_code
 
-        def as_called(self) -> Any:
+        def adapt_to_call(self) -> Any:
             return cuda.PTXSource(nvrtc.make_linkable(self.object_code, output="ptx"), name=self.name)
 
     return CellCode

@@ -182,7 +182,7 @@ class Simulation:
         self._arrived: weakref.WeakKeyDictionary[threading.Thread, set[int]] = weakref.WeakKeyDictionary()
 
     @contextlib.contextmanager
-    def around(self, function: Any) -> Iterator[None]:
+    def substitute_around(self, function: Any) -> Iterator[None]:
         """Put the substitutes into the globals and closure of a simulated function until the last one ends."""
         with self._lock:
             self._running += 1

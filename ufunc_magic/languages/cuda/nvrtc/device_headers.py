@@ -96,6 +96,6 @@ def list_folders(nvrtc: Nvrtc, source: str) -> list[str]:
     installed = find_installed_headers()
     here = [*(f"-I{folder}" for folder in find_cupy_headers(source)), f"-I{os.getcwd()}"]
     if nvrtc.bundles_headers and not {"cudart", "cccl"} <= installed.keys():
-        unpacked = store.open_default().storage(f"nvrtc-{nvrtc.version[0]}.{nvrtc.version[1]}")
+        unpacked = store.open_default().open_storage(f"nvrtc-{nvrtc.version[0]}.{nvrtc.version[1]}")
         return [f"--use-bundled-headers={unpacked}", *here]
     return [*(f"-I{folder}" for folder in installed.values()), *here]

@@ -225,7 +225,7 @@ def recall_or_make(kind: str, source: str, *, arch: str, options: Sequence[str],
     )
     if hit := cache.find(key):
         return hit[0].code
-    with cache.scratch() as folder:
+    with cache.open_scratch() as folder:
         since = store.find_creation_time(folder)
         code = make()
     inputs = store.stamp_files(device_headers.find_device_files_read(source, options), since=since)
