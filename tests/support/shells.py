@@ -99,12 +99,15 @@ class Kernel:
 
 @contextlib.contextmanager
 def open_kernel(folder: Path, **environment: str) -> Iterator[Kernel]:
-    """A kernel in ``folder`` with the extension and NumPy; ``environment`` is added to this process's."""
+    """A kernel in ``folder`` with the extension and NumPy; ``environment`` is added to this process's.
+
+    What it remembers (``%ufunc_config``) is in ``folder`` too, not among the user's files.
+    """
     pytest.importorskip("ipykernel", reason="ipykernel is not installed (extra: test)")
     with warnings.catch_warnings():
         # jupyter_client, pyzmq and tornado warn about event loops and paths on some platforms.
         warnings.simplefilter("ignore")
-        kernel = Kernel(folder, **environment)
+        kernel = Kernel(folder, **{"IPYTHONDIR": str(folder / "ipython"), **environment})
         kernel.run("%load_ext ufunc_magic\nimport numpy as np")
         yield kernel
         kernel.close()
