@@ -10,6 +10,7 @@ from string import Template
 from ..model import (
     ContainerParameter,
     Options,
+    ReferenceParameter,
     Signature,
     SignatureError,
     find_core_names,
@@ -128,13 +129,15 @@ def _find_source(value: Value, inputs: list[Value]) -> Value | None:
     return next(i for i in inputs if i.operand.index == value.operand.index)
 
 
-def _declare_locals(inputs: list[Value], outputs: list[Value], element: str) -> str:
-    """Copies of inputs whose address C takes, and the outputs; ``element`` formats an input."""
-    lines = [
-        f"{v.t} __ufm_c{v.n} = {element.format(n=v.n)};"
-        for v in inputs
-        if v.operand.pointer and v.operand.role == "input"
-    ]
+def _is_copied(instance: Instance, v: Value) -> bool:
+    """Whether C takes the address of an input, or C++ a reference to it that is not to const."""
+    parameter = instance.signature.function.parameters[v.operand.index]
+    return v.operand.role == "input" and (v.operand.pointer or isinstance(parameter, ReferenceParameter))
+
+
+def _declare_locals(instance: Instance, inputs: list[Value], outputs: list[Value], element: str) -> str:
+    """Copies of inputs, where the call needs one, and the outputs; ``element`` formats an input."""
+    lines = [f"{v.t} __ufm_c{v.n} = {element.format(n=v.n)};" for v in inputs if _is_copied(instance, v)]
     for v in outputs:
         source = _find_source(v, inputs)
         lines.append(f"{v.t} __ufm_r{v.output} = {element.format(n=source.n) if source else _write_zero(v)};")
@@ -151,8 +154,10 @@ def _write_element_call(
     pointer: str = "",
 ) -> str:
     """The call on one element, after `_declare_locals`."""
-    arguments = {v.operand.index: element.format(n=v.n) for v in inputs if not v.operand.pointer}
-    arguments |= {v.operand.index: f"&__ufm_c{v.n}" for v in inputs if v.operand.pointer}
+    arguments = {
+        v.operand.index: "&" * v.operand.pointer + f"__ufm_c{v.n}" if _is_copied(instance, v) else element.format(n=v.n)
+        for v in inputs
+    }
     arguments |= {v.operand.index: "&" * v.operand.pointer + f"__ufm_r{v.output}" for v in outputs}
     return _call(instance, arguments, checked=checked, pointer=pointer)
 
@@ -170,7 +175,7 @@ def _write_elementwise(
     )
     # 16 elements of four bytes and more fill whole vectors of every width; narrow ones take 64.
     pad = "(" + " && ".join(f"sizeof({v.t}) >= 4" for v in both) + " ? 16 : 64)" if padded else "1"
-    locals_ = partial(_declare_locals, inputs, outputs)
+    locals_ = partial(_declare_locals, instance, inputs, outputs)
     call = partial(_write_element_call, instance, inputs, outputs)
 
     parameters = [f"const {v.t} *__restrict __ufm_i{v.n}" for v in inputs]

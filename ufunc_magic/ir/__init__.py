@@ -101,7 +101,9 @@ from .nodes import (
 )
 from .types import (
     BOOL as BOOL,
+    CHARACTERS as CHARACTERS,
     COMPLEX as COMPLEX,
+    CONTAINER as CONTAINER,
     DOUBLE as DOUBLE,
     FLOAT as FLOAT,
     FUNCTION as FUNCTION,

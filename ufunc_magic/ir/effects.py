@@ -55,7 +55,7 @@ from .nodes import (
     list_children,
     strip_conversions,
 )
-from .types import CType
+from .types import CONTAINER, CType
 
 Access = Literal["none", "read", "write", "update"]
 #: Why a pointer leads to no array of its type: it is given back, or stored elsewhere, or becomes one to another type.
@@ -213,6 +213,8 @@ class _Body:
     escapes: set[Root] = field(default_factory=set)
     as_object: set[Root] = field(default_factory=set)
     fates: dict[Symbol, Fate] = field(default_factory=dict)
+    #: References of its own to single elements of parameters.
+    aliases: dict[Symbol, Expression] = field(default_factory=dict)
 
     def store(self, place: Expression, value: Expression | None = None) -> None:
         """Note that ``value``, or an unknown value, is stored in ``place``."""
@@ -309,6 +311,8 @@ def _target(body: _Body, node: Expression) -> _Target | None:
     others: list[Expression] = []
     while True:
         match e:
+            case Name(symbol=symbol) if symbol in body.aliases:
+                inner = body.aliases[symbol]
             case Name(symbol=symbol):
                 return _Target(symbol, depth, indexed, tuple(others)) if symbol in body.watched else None
             case Element(base=inner, index=index):
@@ -350,7 +354,9 @@ def _record_use(body: _Body, target: _Target, how: _How, passed: tuple[FunctionC
         access = {"write": "write", "bind": "write", "update": "update"}.get(how, "read")
     elif how in ("escape", "peek", "bind"):
         body.indexed.add(symbol)
-        access = "read" if symbol.const or how == "peek" else "write"
+        # Who has the array's address may read what the caller put there.
+        sized = how == "escape" and (symbol.type.length is not None or symbol.type.name == CONTAINER)
+        access = "read" if symbol.const or how == "peek" else "update" if sized else "write"
     elif how in ("write", "update"):
         body.indexed.add(symbol)  # the pointer itself moves
     if access:
@@ -369,7 +375,7 @@ def _place(body: _Body, node: Node, how: _How) -> list[_Step]:
 def _record_load(body: _Body, node: Expression, how: _How) -> list[_Step]:
     if isinstance(node, Name):
         body.impure = body.impure or node.symbol.storage == "global"
-        if node.symbol not in body.watched:
+        if node.symbol not in body.watched and node.symbol not in body.aliases:
             return []
     target = _target(body, node)
     if target:
@@ -487,10 +493,13 @@ def _declare(body: _Body, node: Declare, how: _How) -> list[_Step]:
     body.trace = body.trace or symbol.type.kind == "?"  # its constructor may do anything
     if symbol.type.kind == "?":
         body.truncates = body.truncates or "signed"  # a member of it may be an integer
-    if node.value is not None:
-        value_use: _How = "peek" if symbol.const else "bind" if symbol.reference else "escape"
-        steps.append((node.value, value_use))
-    return steps
+    if node.value is None:
+        return steps
+    target = _target(body, node.value) if symbol.reference and symbol.storage == "local" else None
+    if target and target.element and symbol.type.kind != "a":
+        body.aliases[symbol] = node.value  # what happens to it happens to that element
+        return [*steps, *((other, "escape") for other in target.others)]
+    return [*steps, (node.value, "peek" if symbol.const else "bind" if symbol.reference else "escape")]
 
 
 def _call(body: _Body, node: FunctionCall, how: _How) -> list[_Step]:
@@ -851,7 +860,9 @@ def _find_effect(
     if _ATOMIC.fullmatch(name):
         return PointerEffect("update", True)
     lent = use.symbol.type.element.arithmetic and any(map(_is_integer_parameter, call.arguments)) and not pure(name)
-    access: Access = "read" if pure(name) or use.symbol.const else "write"
+    # An address for somebody else's function is a place for its result; a container is not.
+    unknown: Access = "update" if use.symbol.type.name == CONTAINER else "write"
+    access: Access = "read" if pure(name) or use.symbol.const else unknown
     return PointerEffect(access, escapes=not pure(name), fate="lent" if lent else "")
 
 

@@ -171,6 +171,9 @@ def make_array_type(element: CType, lengths: tuple[int | None, ...]) -> CType:
 #: A function, as a pointer leads to it.
 FUNCTION = CType("?", name="()")
 
+#: Names of arrays that are objects of C++: copies of them are their own, those of bytes are of ``char``.
+CONTAINER, CHARACTERS = "container", "characters"
+
 
 def type_fault(t: CType) -> str:
     """Why no number, and no array of numbers, has this type; completes "The function"; ``""`` for no reason."""

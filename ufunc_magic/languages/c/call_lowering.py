@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tree_sitter import Node
 
 from ...ir import (
+    CONTAINER,
     DOUBLE,
     FLOAT,
     INT,
@@ -36,7 +37,7 @@ from .c_tree import take_text, walk
 from .expression_lowering import ExpressionLowerer
 from .lowering_context import find_root_symbol, list_parts, part
 from .lowering_values import Head
-from .type_lowering import CONTAINER, UNKNOWN
+from .type_lowering import UNKNOWN
 
 #: Members of ``std::numeric_limits`` -> the macro of <float.h> or <math.h> for double.
 _NUMERIC_LIMITS = {

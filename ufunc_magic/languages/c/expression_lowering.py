@@ -8,6 +8,8 @@ from typing import ClassVar
 from tree_sitter import Node
 
 from ...ir import (
+    CHARACTERS,
+    CONTAINER,
     DOUBLE,
     INT,
     LONG,
@@ -41,7 +43,7 @@ from ...ir import (
 from .c_tree import take_text
 from .declarations import read_declarations
 from .lowering_context import Context, find_root_symbol, list_parts, part, shorten, strip_parentheses
-from .type_lowering import CHARACTERS, CONTAINER, UNKNOWN
+from .type_lowering import UNKNOWN
 
 #: Elements of a table that is still read.
 LARGEST = 4096

@@ -9,6 +9,8 @@ from typing import ClassVar
 from tree_sitter import Node
 
 from ...ir import (
+    CHARACTERS,
+    CONTAINER,
     LONG,
     SIZE,
     VOID,
@@ -49,7 +51,7 @@ from .declarations import TAGGED, Declaration, read_declarations
 from .expression_lowering import ExpressionLowerer
 from .loop_lowering import LoopLowerer
 from .lowering_context import find_root_symbol, list_parts, part, shorten, strip_parentheses
-from .type_lowering import AUTO, CHARACTERS, CONTAINER, UNKNOWN
+from .type_lowering import AUTO, UNKNOWN
 
 #: Nodes with nothing in them to lower.
 _EMPTY = frozenset(

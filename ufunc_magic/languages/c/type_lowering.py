@@ -10,7 +10,7 @@ from tree_sitter import Node
 
 from ...cells import list_result_types
 from ...codegen import TEXTS
-from ...ir import FUNCTION, INT, CType, find_named_type, from_number, make_array_type
+from ...ir import CHARACTERS, CONTAINER, FUNCTION, INT, CType, find_named_type, from_number, make_array_type
 from ...model import ContainerParameter, Member
 from .declarations import Declaration, DeclaredTypes, Mark
 
@@ -18,9 +18,6 @@ from .declarations import Declaration, DeclaredTypes, Mark
 AUTO = CType("?", name="auto")
 #: The type of what is not known.
 UNKNOWN = CType("?")
-
-#: Names of arrays that are objects of C++: copies of them are their own, those of bytes are of ``char``.
-CONTAINER, CHARACTERS = "container", "characters"
 
 #: Steps of pointers, arrays and typedefs beyond which a type is not read: Python's own recursion has a limit.
 _DEEPEST = 100
