@@ -34,12 +34,13 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("compilers",),
     ("ir",),
     ("runtime",),
+    ("modules",),
     ("store",),
     ("model",),
 )
 
 #: What a worker needs to load a function: it can reach nothing that compiles.
-WORKER = ("runtime", "store", "model")
+WORKER = ("runtime", "modules", "store", "model")
 NEEDS_A_COMPILER = (
     "compilers",
     "shortcuts",

@@ -6,6 +6,7 @@ import json
 import linecache
 import pickle
 import traceback
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -185,7 +186,7 @@ def test_an_exception_of_a_cells_statement_is_shown_without_our_frames(
     assert [frame[1:] for frame in _frames(error)[-2:]] == [(4, "f()"), (3, "raise ValueError('hello')")]
     shown = capsys.readouterr().out
     assert "hello" in shown
-    assert "ufunc_magic" not in shown
+    assert str(Path(um.__file__).parent) not in shown
 
 
 @pytest.mark.cython

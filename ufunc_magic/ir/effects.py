@@ -195,7 +195,6 @@ class _Body:
     uses: list[_Use] = field(default_factory=list)
     indexed: set[Symbol] = field(default_factory=set)
     calls: set[str] = field(default_factory=set)
-    lambdas: set[Symbol] = field(default_factory=set)
     loops: bool = False
     #: It reads or writes what is not its arguments: a variable of file scope, a file.
     impure: bool = False
@@ -213,8 +212,11 @@ class _Body:
     escapes: set[Root] = field(default_factory=set)
     as_object: set[Root] = field(default_factory=set)
     fates: dict[Symbol, Fate] = field(default_factory=dict)
-    #: References of its own to single elements of parameters.
-    aliases: dict[Symbol, Expression] = field(default_factory=dict)
+    #: What variables of its own are other names of: elements of parameters, lambdas.
+    meanings: dict[Symbol, Expression] = field(default_factory=dict)
+
+    def is_lambda(self, symbol: Symbol) -> bool:
+        return isinstance(self.meanings.get(symbol), OpaqueExpression)
 
     def store(self, place: Expression, value: Expression | None = None) -> None:
         """Note that ``value``, or an unknown value, is stored in ``place``."""
@@ -311,8 +313,8 @@ def _target(body: _Body, node: Expression) -> _Target | None:
     others: list[Expression] = []
     while True:
         match e:
-            case Name(symbol=symbol) if symbol in body.aliases:
-                inner = body.aliases[symbol]
+            case Name(symbol=symbol) if symbol in body.meanings:
+                inner = body.meanings[symbol]
             case Name(symbol=symbol):
                 return _Target(symbol, depth, indexed, tuple(others)) if symbol in body.watched else None
             case Element(base=inner, index=index):
@@ -375,7 +377,7 @@ def _place(body: _Body, node: Node, how: _How) -> list[_Step]:
 def _record_load(body: _Body, node: Expression, how: _How) -> list[_Step]:
     if isinstance(node, Name):
         body.impure = body.impure or node.symbol.storage == "global"
-        if node.symbol not in body.watched and node.symbol not in body.aliases:
+        if node.symbol not in body.watched and node.symbol not in body.meanings:
             return []
     target = _target(body, node)
     if target:
@@ -484,7 +486,7 @@ def _declare(body: _Body, node: Declare, how: _How) -> list[_Step]:
     symbol = node.symbol
     body.impure = body.impure or symbol.storage == "static"
     if isinstance(node.value, OpaqueExpression) and node.value.text.startswith("["):
-        body.lambdas.add(symbol)
+        body.meanings[symbol] = node.value
     steps: list[_Step] = [(size, "escape") for size in node.sizes if size is not None]
     if symbol.type.kind == "a" or symbol.reference:
         roots = body.sources.setdefault(symbol, set())
@@ -497,7 +499,7 @@ def _declare(body: _Body, node: Declare, how: _How) -> list[_Step]:
         return steps
     target = _target(body, node.value) if symbol.reference and symbol.storage == "local" else None
     if target and target.element and symbol.type.kind != "a":
-        body.aliases[symbol] = node.value  # what happens to it happens to that element
+        body.meanings[symbol] = node.value  # what happens to it happens to that element
         return [*steps, *((other, "escape") for other in target.others)]
     return [*steps, (node.value, "peek" if symbol.const else "bind" if symbol.reference else "escape")]
 
@@ -513,7 +515,7 @@ def _call(body: _Body, node: FunctionCall, how: _How) -> list[_Step]:
         owner = _target(body, node.through) if node.target == "method" else None
         if owner and not owner.symbol.const:
             before.append(_Use(owner.symbol, "update"))
-        if not (name and isinstance(node.through, Name) and node.through.symbol in body.lambdas):
+        if not (name and isinstance(node.through, Name) and body.is_lambda(node.through.symbol)):
             body.impure = body.trace = True
     if node.target in ("method", "unknown") and any(a.type.kind in "fc" for a in node.arguments):
         body.truncates = body.truncates or "signed"  # its parameter may be one, or what it makes of it
@@ -852,7 +854,7 @@ def _find_effect(
     name = take_last_name(call.name)
     if use.element:
         return PointerEffect("update" if name in ("swap", "exchange") else "read")
-    if call.target == "method" or (isinstance(call.through, Name) and call.through.symbol in body.lambdas):
+    if call.target == "method" or (isinstance(call.through, Name) and body.is_lambda(call.through.symbol)):
         return PointerEffect("update", escapes=True)
     if (effects := _find_library_effects(name)) is not None:
         effect = effects.get(use.position, PointerEffect("read", True))

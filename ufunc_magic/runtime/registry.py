@@ -465,7 +465,7 @@ def _bind_def(code: FunctionCode, ufunc: Any, module: ModuleType | None, library
 
 
 #: The names of the modules of cells without a name begin so: other processes import them from `modules`.
-UNNAMED = f"{__package__}.modules._ufm_"
+UNNAMED = "ufunc_magic.modules._ufm_"
 #: Types of the functions that Cython makes of a def.
 _CYTHON_FUNCTIONS = "cython_function_or_method", "fused_cython_function", "builtin_function_or_method"
 

@@ -1,2 +1,2 @@
-cdef double (double x):
-    return x
+cdef class A(A):
+    pass

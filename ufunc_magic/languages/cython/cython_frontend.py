@@ -59,7 +59,7 @@ def names_a_cpu(source: str) -> bool:
 
 def choose_module_name(source: str, *, options: Options) -> str:
     """The name of the extension module: ``-n NAME``, or made of its key."""
-    return options.name if options.name.isidentifier() else f"{runtime.UNNAMED}{make_key(source, options=options)[:16]}"
+    return options.name if options.name.isidentifier() else f"{runtime.UNNAMED}{make_key(source, options=options)[:12]}"
 
 
 def _find_cython() -> tuple[str, int, int] | None:

@@ -100,6 +100,8 @@ def infer(typed: TypedFunction, options: Options) -> Signature | NoUfunc:
         speaks_of_it = why.reason.split(" ", 1)[0] in ("gives", "takes", "has", "returns")
         reason = why.reason if speaks_of_it else f"has a parameter that cannot be an operand: {why.reason}"
         return NoUfunc(function, _spell_for_cython(f"{reason}{f' ({why.remedy})' if why.remedy else ''}"))
+    if not signatures:
+        return NoUfunc(function, "has no name")
     _check_ranks(signatures[0], typed)
     # A memoryview knows its size.
     pointers = any(p.type.kind == "pointer" for p in function.parameters)
