@@ -173,7 +173,7 @@ class Examples(doctest.DocTestRunner):
         self._note(test, example, f"{example.source.strip()}\n  wants {example.want.strip()}\n  got   {raised}")
 
     def _note(self, test: Any, example: Any, fault: str) -> None:
-        name = re.sub(r"^(?:plain|ours)_", "", test.name)
+        name = _place_of(re.sub(r"^(?:plain|ours)_", "", test.name))
         self.results[f"{name}:{test.examples.index(example)}"] = fault
 
 
@@ -192,8 +192,8 @@ def child(way: str, path: Path) -> None:
         # A docstring is found at its function and in __test__.
         # Classes are found in the module that is imported by name, which has functions that take arrays.
         modules = [m for m in (module and sys.modules.get(module.__name__), module) if m]
-        tests = {test.docstring: test for m in modules for test in doctest.DocTestFinder().find(m)}
-        for test in tests.values():
+        found = (test for m in modules for test in doctest.DocTestFinder().find(m))
+        for test in {(_place_of(test.name), test.docstring): test for test in found}.values():
             test.globs = dict(names)
             runner.run(test, out=lambda _: None, clear_globs=False)
         result["examples"] = runner.results

@@ -34,13 +34,12 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("compilers",),
     ("ir",),
     ("runtime",),
-    ("modules",),
     ("store",),
     ("model",),
 )
 
 #: What a worker needs to load a function: it can reach nothing that compiles.
-WORKER = ("runtime", "modules", "store", "model")
+WORKER = ("runtime", "store", "model")
 NEEDS_A_COMPILER = (
     "compilers",
     "shortcuts",

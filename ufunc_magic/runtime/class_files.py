@@ -1,7 +1,7 @@
 """Files from which other processes of this machine import the modules of cells that have classes.
 
 Pickle writes a class as the name of its module.  Any process finds the modules of cells without a name
-(`modules`), and those that joblib, multiprocessing and loky start later have this one's ``sys.path``.
+(`serialize`), and those that joblib, multiprocessing and loky start later have this one's ``sys.path``.
 """
 
 from __future__ import annotations

@@ -464,8 +464,8 @@ def _bind_def(code: FunctionCode, ufunc: Any, module: ModuleType | None, library
     return ufunc if bound is None else bound
 
 
-#: The names of the modules of cells without a name begin so: other processes import them from `modules`.
-UNNAMED = "ufunc_magic.modules._ufm_"
+#: The names of the modules of cells without a name begin so: other processes import them through `serialize`.
+UNNAMED = "ufunc_magic.serialize._ufm_"
 #: Types of the functions that Cython makes of a def.
 _CYTHON_FUNCTIONS = "cython_function_or_method", "fused_cython_function", "builtin_function_or_method"
 
