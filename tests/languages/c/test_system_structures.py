@@ -9,7 +9,7 @@ import pytest
 
 import ufunc_magic as um
 from support import compile_in
-from ufunc_magic.languages.c import parse_cell
+from ufunc_magic.languages.c import parse_cell, type_definitions
 
 C = """
 #include <math.h>
@@ -87,6 +87,16 @@ def test_definitions_come_from_the_preprocessed_text(text: str, members: dict[st
     unit, _ = parse_cell(f"#include <s.h>\n{text}", name="In[1]", preprocess=lambda _: MARKED + text)
     assert {name: [m.name for m in record] for name, record in unit.records.items()} == members
     assert unit.unknown_types == ()
+
+
+def test_attributes_of_a_header_have_no_strings_for_cffi() -> None:
+    old = MARKED.replace(
+        "typedef struct spot_s spot;", 'typedef struct spot_s spot __attribute__((deprecated("old")));'
+    )
+    text = "double f(spot *s) { return s->x; }"
+    _, tree = parse_cell(f"#include <s.h>\n{text}", name="In[1]", preprocess=lambda _: old + text)
+    assert "spot_s { double x, y; }" in type_definitions(tree)
+    assert '"' not in type_definitions(tree)
 
 
 @pytest.mark.parametrize(

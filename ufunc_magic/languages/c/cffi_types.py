@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .c_text import evaluate_constant
+from .c_text import blank_out_literals, evaluate_constant
 from .c_tree import take_text, take_turns
 from .declarations import CText
 
@@ -35,5 +35,6 @@ def type_definitions(tree: CText, *, cplus: bool = False) -> str:
     # C has no enum class.
     plain = [(node.children[0].type, take_text(name)) for node, name in tagged if name and node.children[1] == name]
     tags = [f"typedef {word} {name} {name};" for word, name in plain]
-    outside = [tree.types.outside] if tree.types.outside else []
+    # cffi warns of strings, which attributes have.
+    outside = [blank_out_literals(tree.types.outside)] if tree.types.outside else []
     return "\n".join([*outside, *lines, *tags])
