@@ -606,15 +606,12 @@ def verify(
 
     try:
         verdict: Verdict = call_apart(open_and_report)
-        for code in codes:
-            arrays = verdict.report.inputs.get(code.name) if verdict.report and code.name in chosen else None
-            if verdict.ok and apart and arrays and code.kind == "ufunc":
+        again = [code for code in codes if code.name in chosen and code.kind == "ufunc"] if apart else []
+        for code in again:
+            arrays = verdict.report.inputs.get(code.name) if verdict.report else None
+            if verdict.ok and arrays:
                 drawn = bench.draw_inputs_again(code, arrays, free=not (options.core or options.data))
-
-                def call(code: CellFunction = code, drawn: tuple[Any, ...] = drawn) -> tuple[Any, Any]:
-                    bound = build(source, language=language, options=options, name=name)[code.name]
-                    return bench.call_for_a_while(runtime.find_ufunc(bound) or bound, drawn, seconds=options.time)
-
+                call = partial(_call_again, source, code, drawn, language=language, options=options, name=name)
                 agreement = bench.confirm(code, drawn, call_apart(call), reference=reference, seconds=options.time)
                 if agreement is not None and not agreement.ok:
                     verdict = bench.overrule(verdict, code.name, "wrong", f"DISAGREES {agreement.detail}")
@@ -625,6 +622,16 @@ def verify(
     except SystemExit as stop:
         return bench.Verdict("wrong", f"A call raised SystemExit({stop.code!r}), which ends Python.")
     return verdict
+
+
+def _call_again(
+    source: str, code: CellFunction, arrays: tuple[Any, ...], *, language: str, options: Options, name: str
+) -> tuple[Any, Any]:
+    """The results of a function on other inputs, at first and after many calls; runs in a copy of the process."""
+    from . import bench
+
+    bound = build(source, language=language, options=options, name=name)[code.name]
+    return bench.call_for_a_while(runtime.find_ufunc(bound) or bound, arrays, seconds=options.time)
 
 
 def _take_new_notices(notices: Sequence[str], announced: set[str] | None) -> list[str]:

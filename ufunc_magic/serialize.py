@@ -1,4 +1,4 @@
-"""What pickles import by name; this module never moves.
+"""Names that pickles import; this module never moves.
 
 Functions have their constructor here.  Classes of cells without a name are in modules below this one, which any process
 of this machine that has this package finds in the cache.

@@ -34,7 +34,7 @@ from ..runtime import Build, count_processors, find_operand_dtypes, find_ufunc, 
 from .agreement import compare_results
 from .candidates import Candidate, evaluate
 from .comparing import BUDGET_OF_SIZES, compare_request, make_groups
-from .elementwise import draw_inputs
+from .elementwise import NO_EXPECTATION, draw_inputs
 from .judging import compare_rounds
 from .loop_reports import LoopReports
 from .machine import BUSY_NOTE, Pressure, load_limits, revise_limits
@@ -193,7 +193,9 @@ class _Cell:
                 if request.limit:
                     revise_limits(request.limit, comparison.rows)
                 comparison = self.add_gain(code, comparison)
-                comparisons.append(replace(comparison, notes=(*comparison.notes, *missing)))
+                # The reason says the same, and why.
+                unsaid = [note for note in comparison.notes if not (code.python_reason and note == NO_EXPECTATION)]
+                comparisons.append(replace(comparison, notes=(*unsaid, *missing)))
                 if self.options.sizes and isinstance(request.inputs, Operands) and not code.core:
                     step = "timed over sizes"
                     sizes = compare_request(self.make_request_over_sizes(request, share=1 / len(timed)))

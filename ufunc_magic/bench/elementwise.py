@@ -47,6 +47,7 @@ ONE_ELEMENT, ELEMENT_SHARE = 0.002, 0.05
 PIECE, MOST_PIECES, STEP, IN_ORDER, ORDER = 1 << 12, 1 << 7, 1 << 4, 2, 0.98
 
 STAND_IN = "Python loop over the ufunc"
+NO_EXPECTATION = "no expected results to compare with; name a function with --ref"
 
 #: Notes on the form that replaces the one that a person would write, and on the latter if its results differ.
 C_RULES = "with C's rules checked at every step"
@@ -127,7 +128,7 @@ def _note_missing(request: Request, expected: Sequence[Expected], *, checked: bo
         fault = f"--ref {request.reference.label!r} raises on every sample"
         return "" if checked else f"no expected results to compare with: {fault}"
     if request.forms.exact is None:
-        return "" if checked else "no expected results to compare with; name a function with --ref"
+        return "" if checked else NO_EXPECTATION
     missing = [count(part.undefined, "result") for part in expected if part.places is not None] or ["all results"]
     return "" if missing[0].startswith("0 ") else f"{missing[0]} not compared: the language leaves them undefined"
 

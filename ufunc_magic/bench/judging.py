@@ -136,7 +136,7 @@ def judge_rows(
     for number, row in enumerate(rows):
         if row.ok and row.seconds:
             ratio, between = compare_rounds(timings[base], timings[number], doubt=doubt)
-            if between and row.seconds:  # the least rounds are the nearest to a quiet machine
+            if between:  # the least rounds are the nearest to a quiet machine
                 quiet = timings[base].seconds / timings[number].seconds
                 between = min(between[0], quiet), max(between[1], quiet)
             if between and _is_loop(rows[base]) and not _is_loop(row):

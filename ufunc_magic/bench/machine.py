@@ -151,7 +151,7 @@ NO_SLOWDOWN = Slowdown()
 
 
 def _loop(values: Sequence[float]) -> list[float]:
-    """What a Python loop over a small function is like."""
+    """Run a Python loop over a small function, as rows of a table do."""
 
     def evaluate(x: float) -> float:
         return 0.5 * x * math.log(x)

@@ -143,7 +143,7 @@ def _find_role(parameter: Parameter) -> _Role:
     return roles[parameter.access]
 
 
-#: What to do where no comment can be suggested.
+#: The remedy where no comment can be suggested.
 _REMEDY = "Write its layout in a // ufunc: comment above the function, one group for each operand."
 #: The fate of a pointer -> why it is no operand, and what to do.
 _FATES = {

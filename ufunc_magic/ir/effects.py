@@ -212,7 +212,7 @@ class _Body:
     escapes: set[Root] = field(default_factory=set)
     as_object: set[Root] = field(default_factory=set)
     fates: dict[Symbol, Fate] = field(default_factory=dict)
-    #: What variables of its own are other names of: elements of parameters, lambdas.
+    #: Its own variable -> the expression that it is another name of: an element of a parameter, a lambda.
     meanings: dict[Symbol, Expression] = field(default_factory=dict)
 
     def is_lambda(self, symbol: Symbol) -> bool:
@@ -356,7 +356,7 @@ def _record_use(body: _Body, target: _Target, how: _How, passed: tuple[FunctionC
         access = {"write": "write", "bind": "write", "update": "update"}.get(how, "read")
     elif how in ("escape", "peek", "bind"):
         body.indexed.add(symbol)
-        # Who has the array's address may read what the caller put there.
+        # Code that has the address of the array may read what the caller put there.
         sized = how == "escape" and (symbol.type.length is not None or symbol.type.name == CONTAINER)
         access = "read" if symbol.const or how == "peek" else "update" if sized else "write"
     elif how in ("write", "update"):
@@ -501,7 +501,9 @@ def _declare(body: _Body, node: Declare, how: _How) -> list[_Step]:
     if target and target.element and symbol.type.kind != "a":
         body.meanings[symbol] = node.value  # what happens to it happens to that element
         return [*steps, *((other, "escape") for other in target.others)]
-    return [*steps, (node.value, "peek" if symbol.const else "bind" if symbol.reference else "escape")]
+    if symbol.const or not symbol.reference:
+        return [*steps, (node.value, "peek" if symbol.const else "escape")]
+    return [*steps, (node.value, "bind" if symbol.type.kind == "a" else "update")]  # one of several, read or changed
 
 
 def _call(body: _Body, node: FunctionCall, how: _How) -> list[_Step]:

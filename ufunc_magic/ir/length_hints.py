@@ -56,7 +56,7 @@ class LengthHints(NamedTuple):
 
 
 class _End(NamedTuple):
-    """What an index stays below: a parameter or a sum, and a number that is added; ``None``: the data decides.
+    """The limit of an index: a parameter or a sum, and a number that is added; ``None``: the data decides.
 
     ``weak``: nothing compares the index with it; it is made of the parameter.
     """
@@ -111,7 +111,7 @@ class _Scan:
             waiting += [(child, loops) for child in list_children(node)]
 
     def _find_end(self, loop: CountedFor) -> _End | None:
-        """What the counter of a loop stays below."""
+        """The limit of a loop's counter."""
         return self._read_end(loop.stop, int(loop.inclusive)) if loop.step > 0 else self._read_end(loop.start, 1)
 
     def _read_end(self, end: Expression, shift: int) -> _End | None:
@@ -127,7 +127,7 @@ class _Scan:
         return None
 
     def find(self, index: Expression, loops: Sequence[CountedFor], passed: tuple[Symbol, ...] = ()) -> set[_End]:
-        """What an index stays below."""
+        """The limits of an index."""
         index = strip_conversions(index)
         if not isinstance(index, Name) and (known := self.ends.get(_spell(index))):
             return {known[0]}

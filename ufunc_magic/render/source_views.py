@@ -231,7 +231,7 @@ def show_vectorization(
         calls = dict.fromkeys(placed.calls for placed in loop.placed if placed.calls)
         called = f"; calls {', '.join(calls)}" if calls else ""
         parts.append((f"{report.name}  {report.types}: {report.describe(place)}{called}", ""))
-    # Of a function with vectors the compiler also saw a copy without, or left out an outer loop.
+    # The compiler also made a copy without vectors of such a function, or left an outer loop as it was.
     fine = [find_span(object_code, report.name) for report in reports if report.vectors and not report.ordered]
     by_line: dict[int, list[Remark]] = {}
     for remark in remarks:

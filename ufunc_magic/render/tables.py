@@ -285,7 +285,7 @@ _FIGURE = "right;white-space:nowrap"
 #: Heads and labels wrap in a narrow notebook, so that the figures fit: they are never wrapped.
 _HEAD, _LABEL = "right;vertical-align:bottom", "left;max-width:18em"
 
-#: Of the part of the page around a table; in a notebook of 400 pixels smaller letters show all columns.
+#: Rules by the width of the output: in a notebook of 400 pixels smaller letters show all columns.
 _AROUND = "overflow-x:auto;container-type:inline-size"
 
 TABLE_STYLE = (

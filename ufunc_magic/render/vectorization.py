@@ -171,7 +171,7 @@ def _report_loop(cell: CompiledCell, listing: Listing, remarks: Sequence[Remark]
         return LoopReport(loop.name, loop.types, loop.vectors, ordered, ordered=True)
     if loop.vectors:
         return LoopReport(loop.name, loop.types, loop.vectors)
-    # Of nested loops the innermost is the one to know about.
+    # The innermost of nested loops takes the time.
     depths = {find_loop_line(cell, placed.line): placed.inner for placed in sorted(loop.placed, key=lambda p: p.inner)}
     missed = [(line, r.words) for line, r in own if not r.vectorized]
     line, reason = max(missed, key=lambda one: depths.get(one[0], 0), default=(0, ""))

@@ -29,6 +29,7 @@ void bump(double &x) { auto &alias = x; alias += 1; }
 void copy(double x, double &out) { double &alias = out; double &again = alias; again = x; }
 double first(double *x) { double &alias = *x; return alias; }
 double crossed(double a, double b) { double &p = a, &q = b; double t = p; p = q; q = t; return a - b; }
+double either(bool c, double &a, double &b) { double &m = c ? a : b; return m; }
 double weighted(double &w, const double *x, int n)
 {
     double s = 0;
@@ -71,12 +72,24 @@ def test_a_reference_is_an_operand(cell: um.Build, name: str, arguments: tuple[o
     assert np.array_equal(cell[name](*(np.tile(a, (1000, 1)) if np.ndim(a) else a for a in arguments))[-1], expected)
 
 
+def test_references_of_which_one_is_meant_are_inputs(cell: um.Build) -> None:
+    assert cell.either([True, False], 3.0, 4.0)[0].tolist() == [3, 4]
+
+
 def test_a_reference_to_a_structure_is_an_operand(cell: um.Build) -> None:
     assert cell.length(np.array([(3, 4)], um.dtype_of(cell.length))).tolist() == [5]
 
 
 def test_a_reference_of_a_function_in_a_namespace_is_an_operand() -> None:
     assert um.compile_c(GAIN, cplus=True).gain([1.0, 2.0]).tolist() == [3, 6]
+
+
+def test_a_report_says_once_that_nothing_was_compared() -> None:
+    build = um.compile_c("void bump(double &x) { auto &a = x; a += 1; }", cplus=True)
+    notes = build.report(time=0.01).comparisons[0].notes
+    assert [note for note in notes if "--ref" in note] == [
+        "no Python form: it uses the reference `a`; to check the results, name a function with --ref"
+    ]
 
 
 SORTS = """

@@ -98,6 +98,13 @@ def test_a_cell_without_the_guard_launches_on_the_arrays() -> None:
     assert x[0] == x.ctypes.data
 
 
+def _expect_faults(cell: um.Build, x: Any, **words: str) -> None:
+    """Launch a kernel for each name: its error has these words."""
+    for name, pattern in words.items():
+        with pytest.raises(um.CellCrashed, match=pattern):
+            cell[name][2, 64, 256](x)
+
+
 RACES = """\
 __global__ void unmet(float *x)
 {
@@ -173,16 +180,16 @@ __global__ void met(float *x)
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="kernels are checked with gcc")
 def test_races_on_shared_memory_are_told_with_both_lines() -> None:
     cell, x = um.compile_cuda(RACES, device="cpu", sanitize=True), np.arange(64, dtype="f4")
-    for name, words in (
-        ("unmet", r"thread \(31, 0, 0\) read .* writes on line 4; the other access is on line 5"),
-        ("largest", r"Thread \(1, 0, 0\) .*thread \(0, 0, 0\) wrote .* reads on line 12; .* on line 13"),
-        ("sums", r"a race: with no barrier between, .* on line 23; .* on line 23"),
-        ("last", r"thread \(0, 0, 0\) wrote .* writes on line 29; .* on line 29"),
-        ("another_warp", r"thread \(63, 0, 0\) wrote .* reads on line 38; .* on line 36"),
-        ("dynamic", r"thread \(0, 0, 0\) read .* writes on line 43; .* on line 44"),
-    ):
-        with pytest.raises(um.CellCrashed, match=words):
-            cell[name][2, 64, 256](x)
+    _expect_faults(
+        cell,
+        x,
+        unmet=r"thread \(31, 0, 0\) read .* writes on line 4; the other access is on line 5",
+        largest=r"Thread \(1, 0, 0\) .*thread \(0, 0, 0\) wrote .* reads on line 12; .* on line 13",
+        sums=r"a race: with no barrier between, .* on line 23; .* on line 23",
+        last=r"thread \(0, 0, 0\) wrote .* writes on line 29; .* on line 29",
+        another_warp=r"thread \(63, 0, 0\) wrote .* reads on line 38; .* on line 36",
+        dynamic=r"thread \(0, 0, 0\) read .* writes on line 43; .* on line 44",
+    )
     cell.met[2, 64, 256](x)
 
 
@@ -245,16 +252,16 @@ __global__ void written(float *x)
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="kernels are checked with gcc")
 def test_reads_of_shared_memory_that_nobody_wrote_are_told_with_their_line() -> None:
     cell, x = um.compile_cuda(UNWRITTEN, device="cpu", sanitize=True), np.zeros(64, "f4")
-    for name, words in (
-        ("half", r"Thread \(0, 0, 0\) of block \(0, .* nobody has written the 4 bytes of shared memory .* on line 8"),
-        ("dynamic", r"Thread \(0, 0, 0\) .* nobody has written .* on line 15"),
-        ("counts", r"Thread \(0, 0, 0\) .* nobody has written .* on line 20"),
-        ("first_block", r"of block \(1, 0, 0\): nobody has written .* on line 29"),
-        ("sums", r"nobody has written .* on line 34"),
-        ("clears", r"it writes 1024 bytes outside of its arrays on line 37, at x\[0\]"),
-    ):
-        with pytest.raises(um.CellCrashed, match=words):
-            cell[name][2, 64, 256](x)
+    _expect_faults(
+        cell,
+        x,
+        half=r"Thread \(0, 0, 0\) of block \(0, .* nobody has written the 4 bytes of shared memory .* on line 8",
+        dynamic=r"Thread \(0, 0, 0\) .* nobody has written .* on line 15",
+        counts=r"Thread \(0, 0, 0\) .* nobody has written .* on line 20",
+        first_block=r"of block \(1, 0, 0\): nobody has written .* on line 29",
+        sums=r"nobody has written .* on line 34",
+        clears=r"it writes 1024 bytes outside of its arrays on line 37, at x\[0\]",
+    )
     x[:] = 0
     cell.written[1, 64](x)
     assert x.tolist() == [17] * 4 + [1] * 60

@@ -109,7 +109,7 @@ class _Compiled:
 
 @dataclass(frozen=True)
 class _Unit:
-    """What a cell was compiled from."""
+    """The texts and the options that a cell was compiled from."""
 
     tool: compilers.Toolchain
     flags: tuple[str, ...]
@@ -207,7 +207,7 @@ def _write_unit(code: ObjectCode, *, options: Options, folder: Path, this_cpu: b
     translation = _translate(planned, plan, reading, codegen.Exports(text=reading.library.write(options)))
     loops = {loop.index: function.name for function in code.functions for loop in function.loops}
     written = [i.signature.name for i in translation.instances]
-    # What the compiler refused is left out of the cell, and moves the numbers of other loops.
+    # The cell lacks the functions that the compiler refused, so other loops have other numbers.
     if any(s.function.template for s in reading.signatures) or any(written[k : k + 1] != [loops[k]] for k in loops):
         return None
     return _Unit(planned.tool, planned.flags, translation)

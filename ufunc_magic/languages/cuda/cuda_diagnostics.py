@@ -54,7 +54,7 @@ def find_refusals(source: str, *, name: str) -> tuple[Diagnostic, ...]:
 
 
 def _explain_node(node: c.Node) -> Iterator[tuple[int, tuple[str, str]]]:
-    """What the emulation lacks of a node: its place, a message and a remedy."""
+    """A part of CUDA at a node that the emulation lacks: its place, a message and a remedy."""
     if node.type == "gnu_asm_expression":
         yield node.start_byte, _PTX
     elif node.type == "kernel_call_syntax":

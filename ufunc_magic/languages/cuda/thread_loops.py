@@ -53,7 +53,7 @@ _CLASSES = frozenset(("class_specifier", "struct_specifier"))
 _DECLARATIONS = frozenset(("declaration", "type_definition", "alias_declaration"))
 _FILE_SCOPE = frozenset(("translation_unit", "declaration_list"))
 _BRANCHES = frozenset(("conditional_expression", "lambda_expression", "comma_expression"))
-#: What a variable may be computed by again in each region.
+#: Expressions by which each region may compute a variable again.
 _LIGHT = frozenset(
     """
     binary_expression unary_expression parenthesized_expression cast_expression number_literal identifier true false
@@ -229,7 +229,7 @@ class _Local:
 
 
 class _Facts:
-    """What of a function's body is at the level of its waits, and which variables all threads agree on."""
+    """The statements at the level of a function's waits, and the variables on which all threads agree."""
 
     def __init__(self, cell: _Cell, function: c.Node, uniform: Mapping[str, bool] | None = None) -> None:
         self.cell = cell
@@ -683,7 +683,7 @@ class _Kernel:
         self.region = None
 
     def _plain(self, text: str) -> None:
-        """What is done once for all threads."""
+        """Write a text that runs once for all threads."""
         self._flush()
         self.out.append(text)
 
@@ -953,7 +953,7 @@ class _Kernel:
     # -- declarations
 
     def _take_apart(self, node: c.Node) -> tuple[str, list[c.Node]]:
-        """What stands before the declarators of a declaration, and they."""
+        """Split a declaration into its specifiers and its declarators."""
         declarators = node.children_by_field_name("declarator")
         if not declarators:
             raise _NotCertain
