@@ -18,7 +18,14 @@ from ufunc_magic.languages.c import lower, parse_cell
 from .c_printer import HEAD, CPrinter, Unprintable, decayed, spelled
 
 #: Cells without a meaning of their own: undefined results, functions named like the driver's, <tgmath.h>, a file.
-SKIPPED = ("missing_return", "names_of_python_and_libc", "odd_names", "generic", "local_include")
+SKIPPED = (
+    "missing_return",
+    "names_of_python_and_libc",
+    "odd_names",
+    "generic",
+    "local_include",
+    "header_in_angle_brackets",
+)
 GCC = shutil.which("gcc")
 FLAGS = ("-O0", "-fwrapv", "-ffp-contract=off", "-w", "-std=gnu17")
 #: Calls of each function.

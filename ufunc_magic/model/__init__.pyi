@@ -44,6 +44,7 @@ from .number_types import (
     write_core_size as write_core_size,
 )
 from .object_code import (
+    OWN_TYPES as OWN_TYPES,
     FunctionCode as FunctionCode,
     LoopCode as LoopCode,
     ObjectCode as ObjectCode,

@@ -35,6 +35,8 @@ from .number_types import MAX_OPERANDS, RECORD, TYPES, find_core_names, split_co
 
 FORMAT_VERSION = 1
 _HEAD = struct.Struct("<4sHHII")
+#: A line of ``FunctionCode.declaration``: types of system headers come before it, those of the cell after it.
+OWN_TYPES = "/* types of the cell */"
 _SIGNED = 1
 _MAGIC = b"UFMO"
 _Value = TypeVar("_Value")
@@ -98,7 +100,7 @@ class FunctionCode:
     index : int
         For plain functions and kernels: place in ``__ufm_functions``.
     declaration : str
-        For plain functions: the C declarations cffi needs to call it.
+        For plain functions: the C declarations cffi needs to call it, with ``OWN_TYPES`` where headers define some.
     doc, source, line :
         The comment above it, its text, its line in the cell.
     reason : str

@@ -10,7 +10,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...model import TYPES, FunctionCode, LoopCode, ObjectCode, SignatureError, TargetError, write_core_size
+from ...model import (
+    OWN_TYPES,
+    TYPES,
+    FunctionCode,
+    LoopCode,
+    ObjectCode,
+    SignatureError,
+    TargetError,
+    write_core_size,
+)
 from ...runtime import Build
 from . import elf_names
 
@@ -114,6 +123,7 @@ class _Header:
         object_code, tables = self.object_code, self.tables
         functions: list[str] = []
         types: list[str] = []
+        includes = self._list_includes()
         for function in object_code.functions:
             if function.kind == "ufunc" and not function.records:
                 functions += _read_comment(function)
@@ -121,6 +131,8 @@ class _Header:
                     functions += self._write_loop(function, loop)
             elif function.declaration:
                 declarations, _, prototype = function.declaration.rpartition("\n")
+                if includes:  # they define what the system's headers do
+                    declarations = declarations.rpartition(f"{OWN_TYPES}\n")[2]
                 in_c = self._is_c(function)
                 if in_c and declarations not in types:
                     types.append(declarations)
@@ -142,7 +154,7 @@ class _Header:
             "#include <stdbool.h>",
             "#include <stddef.h>",
             "#include <stdint.h>",
-            *self._list_includes(),
+            *includes,
             *filter(None, types),
             "#ifdef __cplusplus",
             'extern "C" {',

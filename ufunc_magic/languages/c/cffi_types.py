@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ...model import OWN_TYPES
 from .c_text import blank_out_literals, evaluate_constant
 from .c_tree import take_text, take_turns
 from .declarations import CText
@@ -36,5 +37,5 @@ def type_definitions(tree: CText, *, cplus: bool = False) -> str:
     plain = [(node.children[0].type, take_text(name)) for node, name in tagged if name and node.children[1] == name]
     tags = [f"typedef {word} {name} {name};" for word, name in plain]
     # cffi warns of strings, which attributes have.
-    outside = [blank_out_literals(tree.types.outside)] if tree.types.outside else []
+    outside = [blank_out_literals(tree.types.outside), OWN_TYPES] if tree.types.outside else []
     return "\n".join([*outside, *lines, *tags])
