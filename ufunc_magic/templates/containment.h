@@ -29,11 +29,21 @@ typedef struct {
     uintptr_t place; /* of the code, of a signal */
 } Fault;
 
+/* The main thread's stack, for functions without a frame: it begins at the floor and has so much room.  No room: the
+   function is to look closely, which it does at first and once in a tick. */
+typedef struct __ufm_stack {
+    uintptr_t floor;
+    volatile uintptr_t room;
+    struct __ufm_stack *next; /* that of another object */
+    int listed;
+} Stack;
+
 typedef __ufm_frame Frame;
 enum { ENTRY = 2 }; /* Frame.python, of Python's own calls */
 typedef struct __ufm_object {
     void (*leave)(Frame *);
     const char *low, *high; /* the object's code, as far as that is known */
+    struct __ufm_stack *stack;
 } Object;
 #define SET_JUMP __UFM_SET_JUMP
 #define JUMP_TO __UFM_JUMP_TO
@@ -48,6 +58,8 @@ typedef struct {
     volatile int patience; /* while malloc() is tried: looks until it counts as dead */
     int ready;
     void *stack; /* for handlers, of ours */
+    int is_main;
+    uintptr_t floor, room; /* of the thread's stack; no room: not measured */
     Fault fault; /* the last one */
 } Inside;
 
@@ -57,6 +69,7 @@ typedef struct {
     void (*check)(void);                 /* that the handlers are still ours */
     void (*watch)(Inside *);             /* hear SIGINT, while this thread computes */
     void (*settle)(Inside *);            /* after a fault: end the process if it can only hang from here on */
+    void (*look)(Inside *, Stack *);     /* at the stack of this thread, and whether SIGINT is heard */
     void *(*find)(void *, const char *); /* dlsym */
     void *(*import)(const char *);       /* PyImport_ImportModule */
     void *(*call)(void *, const char *, const char *, ...); /* PyObject_CallMethod */
@@ -85,6 +98,7 @@ static int (*set_own)(unsigned int, const void *);
 static Containment containment;
 static __thread Inside inside;
 static Inside *of_main; /* the main thread's, once it has been in a call */
+static Stack *stacks;   /* of all objects that have looked */
 
 RARE static int thread_number(void)
 {
@@ -304,10 +318,21 @@ RARE static void lost(siginfo_t *info, void *context)
     for (;;) die_of(SIGABRT);
 }
 
-/* Leave, if that can be done here. */
+static void have_all_look(void)
+{
+    for (Stack *stack = stacks; stack; stack = stack->next) stack->room = 0;
+}
+
+/* Leave, if that can be done here.  A function without a frame raises the exception itself, because what called it may
+   be Python's: list.sort() would lose the list. */
 RARE static void try_to_stop(Inside *in, const void *context)
 {
     const Frame *frame = in->frame;
+    if (frame && frame->object->stack->room) {
+        have_all_look();
+        in->tries++;
+        return;
+    }
     const int here = frame && in_cell(frame, context);
     if (frame && (here || (!frame->python && in->tries >= TRIES))) {
         in->stopping = in->tries = 0;
@@ -376,6 +401,7 @@ RARE static void on_stop(int number, siginfo_t *info, void *context)
 #endif
     if (ticked) {
         in->watched = 0;
+        have_all_look();
         if (in->calls) watch(in);
     }
     else if (in && in->patience) {
@@ -428,6 +454,40 @@ RARE static void leave_thread(void *value)
     in->stack = NULL;
 }
 
+/* Where the stack ends, with ROOM for what Python does about it. */
+RARE static void measure_stack(Inside *in)
+{
+    void *low = NULL;
+    size_t size = 0;
+#ifdef __linux__
+    pthread_attr_t attributes;
+    void *const all = RTLD_DEFAULT;
+    pthread_t (*self)(void) = containment.find(all, "pthread_self");
+    int (*ask)(pthread_t, pthread_attr_t *) = containment.find(all, "pthread_getattr_np");
+    int (*get)(const pthread_attr_t *, void **, size_t *) = containment.find(all, "pthread_attr_getstack");
+    int (*drop)(pthread_attr_t *) = containment.find(all, "pthread_attr_destroy");
+    if (self && ask && get && drop && !ask(self(), &attributes)) {
+        get(&attributes, &low, &size);
+        drop(&attributes);
+    }
+#endif
+    in->floor = size > 2 * ROOM ? (uintptr_t)low + ROOM : 0;
+    in->room = size > 2 * ROOM ? size - ROOM : UINTPTR_MAX;
+}
+RARE static void look_at_stack(Inside *in, Stack *stack)
+{
+    if (!in->room) measure_stack(in);
+    if (!in->is_main) return;
+    if (!stack->listed) {
+        stack->listed = 1;
+        stack->next = stacks;
+        stacks = stack;
+    }
+    stack->floor = in->floor;
+    stack->room = in->room;
+    if (!in->watched) watch(in);
+}
+
 /* A thread's first call: where handlers run when its stack is full. */
 RARE static Inside *enter_thread(void)
 {
@@ -435,8 +495,9 @@ RARE static Inside *enter_thread(void)
     stack_t now;
     if (in->ready) return in;
     in->ready = 1;
-    in->watched = !is_main();
-    if (is_main()) of_main = in;
+    in->is_main = is_main();
+    in->watched = !in->is_main;
+    if (in->is_main) of_main = in;
     set_own(key, in);
     if (sigaltstack(NULL, &now) || !(now.ss_flags & SS_DISABLE)) return in;
     stack_t ours = {.ss_size = STACK_SIZE};
@@ -451,7 +512,7 @@ RARE static Inside *enter_thread(void)
    object's __ufm_containment_1. */
 EXPORT RARE const Containment *__ufm_contain_1(void *find, void *import, void *call, void *forget)
 {
-    containment = (Containment){enter_thread, check_handlers, watch, settle, find, import, call, forget};
+    containment = (Containment){enter_thread, check_handlers, watch, settle, look_at_stack, find, import, call, forget};
     void *const all = RTLD_DEFAULT;
     int (*make)(unsigned int *, void (*)(void *)) = containment.find(all, "pthread_key_create");
     get_own = containment.find(all, "pthread_getspecific");

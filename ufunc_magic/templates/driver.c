@@ -450,12 +450,13 @@ static inline void restore(const Thread *before, Flags real)
    they are, in registers. */
 typedef int Code(void *, void *, void *, void *);
 #ifdef CONTAINED
+HIDDEN Stack __ufm_main_stack;
 #ifdef __ELF__
 extern const char __ehdr_start[] __attribute__((weak, visibility("hidden")));
 extern const char etext[] __attribute__((weak, visibility("hidden")));
-static const Object this_object = {leave, __ehdr_start, etext};
+static const Object this_object = {leave, __ehdr_start, etext, &__ufm_main_stack};
 #else
-static const Object this_object = {leave, NULL, NULL};
+static const Object this_object = {leave, NULL, NULL, &__ufm_main_stack};
 #endif
 
 /* Where a call goes on that did not come back: as the handler left it, the GIL may be free and the FP modes are the
@@ -486,6 +487,7 @@ ONCE static int call(Own *own, Code *code, int python, void *a, void *b, void *c
     return status;
 }
 #else
+HIDDEN Stack __ufm_main_stack;
 static inline int call(Own *own, Code *code, int python, void *a, void *b, void *c, void *d)
 {
     (void)own, (void)python;
@@ -658,6 +660,18 @@ HIDDEN int __ufm_go_on(uint64_t modes)
     return left_enclosed((Modes)modes) == 2;
 #else
     return (void)modes, 0;
+#endif
+}
+/* Whether the stack of the thread whose stack pointer is `here` has no room for another call of Python. */
+HIDDEN int __ufm_look(uintptr_t here)
+{
+#ifdef CONTAINED
+    Inside *const in = inside_of(ask_own());
+    if (!in) return 0;
+    contained()->look(in, &__ufm_main_stack);
+    return here < in->floor && in->floor - here < ROOM;
+#else
+    return (void)here, 0;
 #endif
 }
 HIDDEN void __ufm_tell(const char *name)

@@ -13,6 +13,11 @@ __UFM_HIDDEN void *__ufm_begin(__ufm_frame *, uint64_t *);
 __UFM_HIDDEN void __ufm_end(void *, const __ufm_frame *);
 __UFM_HIDDEN int __ufm_go_on(uint64_t);
 __UFM_HIDDEN void __ufm_tell(const char *);
+__UFM_HIDDEN int __ufm_look(uintptr_t);
+__UFM_HIDDEN extern struct {
+    uintptr_t floor;
+    volatile uintptr_t room;
+} __ufm_main_stack; /* the beginning of what containment.h calls a Stack */
 __attribute__((visibility("default"))) int __ufm_execute(PyObject *);
 #ifdef __cplusplus
 }
@@ -62,6 +67,19 @@ CYTHON_UNUSED static CYTHON_INLINE void __ufm_enter(__ufm_entry *entry)
 CYTHON_UNUSED static CYTHON_INLINE void __ufm_leave(__ufm_entry *entry)
 {
     if (entry->inside) __ufm_end(entry->inside, &entry->frame);
+}
+
+/* 1, with an exception: the stack has no room for another call, or the user wants out. */
+CYTHON_UNUSED __attribute__((cold, noinline)) static int __ufm_look_closely(uintptr_t here, const char *name)
+{
+    if (!__ufm_look(here)) return PyErr_CheckSignals();
+    PyErr_Format(PyExc_RecursionError, "%s: the stack is full (maximum recursion depth exceeded)", name);
+    return 1;
+}
+CYTHON_UNUSED static CYTHON_INLINE int __ufm_is_full(const char *name)
+{
+    const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    return here - __ufm_main_stack.floor >= __ufm_main_stack.room && __ufm_look_closely(here, name);
 }
 
 /* What was being handled: `except` keeps it in the same place, with a reference of its own. */

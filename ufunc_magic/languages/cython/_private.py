@@ -56,6 +56,7 @@ _USED: dict[Any, str] = {
     "standard_include_path",
     Main.Context: "from_options search_include_directories",
     Naming: "retval_cname generator_cname local_tstate_cname sent_value_cname",
+    Nodes: "CompilerDirectivesNode FuncDefNode GILStatNode LoopNode ParallelStatNode StatListNode",
     Nodes.DefNodeWrapper: "generate_function_body error_value",
     Nodes.GeneratorBodyDefNode: "generate_function_header",
     Options: "default_options _directive_defaults",
