@@ -82,6 +82,22 @@ CYTHON_UNUSED static CYTHON_INLINE int __ufm_is_full(const char *name)
     return here - __ufm_main_stack.floor >= __ufm_main_stack.room && __ufm_look_closely(here, name);
 }
 
+/* Of a recursion that filled the stack, the innermost calls: a traceback of 50,000 takes IPython minutes to show. */
+CYTHON_UNUSED static int __ufm_trace(PyFrameObject *frame)
+{
+    enum { MOST = 100 };
+    if (PyErr_ExceptionMatches(PyExc_RecursionError)) {
+        PyObject *kind, *value, *trace;
+        PyErr_Fetch(&kind, &value, &trace);
+        int count = 0;
+        for (PyTracebackObject *t = (PyTracebackObject *)trace; t && count < MOST; t = t->tb_next) count++;
+        PyErr_Restore(kind, value, trace);
+        if (count == MOST) return 0;
+    }
+    return PyTraceBack_Here(frame);
+}
+#define PyTraceBack_Here __ufm_trace
+
 /* What was being handled: `except` keeps it in the same place, with a reference of its own. */
 CYTHON_UNUSED static void __ufm_handle_again(const __ufm_entry *entry)
 {
