@@ -23,7 +23,8 @@ def root(double x):
     from_c = sqrt(x)
     return from_c
 def helped(double x): return helper(x)
-def divided(int a, int b): return a / b
+def divided(unsigned int a, unsigned int b): return a / b
+def by_number(int a): return a / 3 + a % 7
 cdef class Point:
     cdef public double x
     cdef readonly object name
@@ -88,8 +89,10 @@ def around(int n): return odd(n)
 def looping(int n): return loops(n)
 @cython.boundscheck(False)
 def unchecked(list values, int k): return values[k]
+def smallest(int a, int b): return a // b
+def remainder(long a, long b): return a % b
 @cython.cdivision(True)
-def quotient(int a, int b): return a / b
+def quotient(unsigned int a, unsigned int b): return a / b
 def silent(n):
     while True: pass
     yield n
@@ -110,11 +113,11 @@ cdef int loops(int n):
 """
 AREA = "    cpdef double area(self): return self.x\n"
 NAMES = {
-    "": "nothing given pair number root helped Point.__init__ Point.length Point.x Point.name divided",
+    "": "nothing given pair number root helped Point.__init__ Point.length Point.x Point.name divided by_number",
     "stack": "called summed looked item appended recursive caught made closed closed.lambda through numbers "
     "now_and_then pairs Plain.__init__ Plain.twice Point.x.__set__",
     "fault": "endless counted listed view pointed buffered of_letters other cast overridden freed around looping "
-    "unchecked quotient silent Point.area",
+    "unchecked smallest remainder quotient silent Point.area",
 }
 
 

@@ -102,7 +102,10 @@ class Hazards:
         elif isinstance(node, ExprNodes.TypecastNode):
             facts.faults |= bool(node.type.is_pyobject) and not node.typecheck
         elif isinstance(node, (ExprNodes.DivNode, ExprNodes.ModNode)) and node.type.is_int:
-            facts.faults |= bool(directives["cdivision"])
+            # The smallest int by -1 has no result, and Cython looks at long only.
+            divisor = node.operand2.constant_result
+            safe = isinstance(divisor, int) and divisor not in (0, -1)
+            facts.faults |= not safe and bool(directives["cdivision"] or node.type.signed)
         elif isinstance(node, ExprNodes.SimpleCallNode) and not isinstance(node, ExprNodes.PythonCapiCallNode):
             self._read_call(node, facts)
         if kind not in _INERT:
