@@ -54,6 +54,7 @@ from .nodes import (
     While,
     list_children,
     strip_conversions,
+    walk,
 )
 from .types import CONTAINER, CType
 
@@ -122,7 +123,8 @@ def find_effects(
     types : collection of str
         Names of types, a call of which is a cast.
     """
-    bodies = [_scan(function) for function in functions]
+    moving = {f.name for f in functions if any(p.reference and p.type.kind == "a" for p in f.parameters)}
+    bodies = [_scan(function, moving) for function in functions]
     reaches = _find_reached(functions, bodies)
     truncations: dict[str, Truncation] = {}
     for function, body in zip(functions, bodies, strict=True):
@@ -172,16 +174,27 @@ class _Use(NamedTuple):
 
 
 class _Target(NamedTuple):
-    """An expression that leads to a parameter: ``depth`` dereferences from it, by way of ``others``."""
+    """An expression that leads to a parameter: ``depth`` dereferences from it, by way of ``others``.
+
+    ``instead``: parameters to which it may lead in place of that one.
+    """
 
     symbol: Symbol
     depth: int
     indexed: bool
     others: tuple[Expression, ...]
+    instead: tuple[Symbol, ...] = ()
 
     @property
     def element(self) -> bool:
         return self.depth >= count_levels(self.symbol)
+
+
+class _Alias(NamedTuple):
+    """Parameters under another name, one at a time; ``moves``: not always the first element."""
+
+    parameters: tuple[Symbol, ...]
+    moves: bool
 
 
 _Step = tuple[Node, _How] | _Use
@@ -212,11 +225,15 @@ class _Body:
     escapes: set[Root] = field(default_factory=set)
     as_object: set[Root] = field(default_factory=set)
     fates: dict[Symbol, Fate] = field(default_factory=dict)
-    #: Its own variable -> the expression that it is another name of: an element of a parameter, a lambda.
-    meanings: dict[Symbol, Expression] = field(default_factory=dict)
+    #: Its own variable -> the expression that it is another name of: an element of a parameter, a lambda; of a pointer,
+    #: the parameters to whose memory alone it ever leads.
+    meanings: dict[Symbol, Expression | _Alias] = field(default_factory=dict)
 
     def is_lambda(self, symbol: Symbol) -> bool:
         return isinstance(self.meanings.get(symbol), OpaqueExpression)
+
+    def is_alias(self, symbol: Symbol) -> bool:
+        return isinstance(self.meanings.get(symbol), _Alias)
 
     def store(self, place: Expression, value: Expression | None = None) -> None:
         """Note that ``value``, or an unknown value, is stored in ``place``."""
@@ -286,9 +303,72 @@ def leads_somewhere(symbol: Symbol) -> bool:
     return symbol.type.kind == "a"
 
 
-def _scan(function: FunctionIR) -> _Body:
+def _find_aliases(function: FunctionIR, moving: Collection[str]) -> dict[Symbol, _Alias]:
+    """The local pointers that lead to parameters' memory only; functions ``moving`` may change a pointer."""
+    values: dict[Symbol, list[Expression]] = {}
+    shared: set[Symbol] = set()
+    for node in walk(function.body):
+        match node:
+            case Declare(symbol=symbol, value=value):
+                values.setdefault(symbol, [])
+                if value is not None:
+                    values[symbol].append(value)
+                    shared |= {n.symbol for n in walk(value) if isinstance(n, Name)} if symbol.reference else set()
+            case Assignment(place=Name(symbol=symbol), value=value):
+                values.setdefault(symbol, []).append(value)
+            case OpaqueExpression(reads=reads, writes=writes) | OpaqueStatement(reads=reads, writes=writes):
+                shared |= reads | writes
+            case AddressOf(place=Name(symbol=symbol)):
+                shared.add(symbol)
+            case ForEach() | Unpack() | ParallelAssignment() | Dynamic() | DynamicStatement():
+                shared |= {n.symbol for n in walk(node) if isinstance(n, Name)}
+            case FunctionCall(name=name) if name in moving:
+                shared |= {n.symbol for n in walk(node) if isinstance(n, Name)}
+    pointers = {
+        symbol: values[symbol]
+        for symbol in values.keys() - shared
+        if symbol.storage == "local" and not symbol.reference and symbol.type.kind == "a" and symbol.type.length is None
+    }
+    aliases = {}
+    for pointer in pointers:
+        reached: set[Symbol | None] = {pointer}
+        waiting, moves = [pointer], False
+        while waiting:
+            for value in pointers[waiting.pop()]:
+                moves = moves or not _is_first(value)
+                sources = {None} if _has_call(value) else {root.symbol for root in find_pointee_roots(value)}
+                waiting += [s for s in sources - reached if s in pointers]
+                reached |= sources
+        parameters = reached - pointers.keys()
+        if parameters and all(p is not None and p not in shared and _is_like(p, pointer) for p in parameters):
+            aliases[pointer] = _Alias(tuple(p for p in function.parameters if p in parameters), moves)
+    return aliases
+
+
+def _is_first(value: Expression) -> bool:
+    """Whether a pointer is one of others as they are."""
+    match strip_conversions(value):
+        case Conditional(yes=yes, no=no):
+            return _is_first(yes) and _is_first(no)
+        case e:
+            return isinstance(e, Name)
+
+
+def _has_call(value: Expression) -> bool:
+    return any(isinstance(node, FunctionCall) for node in walk(value))
+
+
+def _is_like(parameter: Symbol, pointer: Symbol) -> bool:
+    """Whether a pointer can take a parameter's place."""
+    t = parameter.type
+    return parameter.storage == "parameter" and leads_somewhere(parameter) and t.element == pointer.type.element
+
+
+def _scan(function: FunctionIR, moving: Collection[str]) -> _Body:
     """Walk a body in the order of its text, right sides before left sides."""
     body = _Body(frozenset(filter(leads_somewhere, function.parameters)))
+    if body.watched:
+        body.meanings |= _find_aliases(function, moving)
     steps: list[_Step] = [(function.body, "look")]
     while steps:
         step = steps.pop()
@@ -315,6 +395,11 @@ def _target(body: _Body, node: Expression) -> _Target | None:
         match e:
             case Name(symbol=symbol) if symbol in body.meanings:
                 inner = body.meanings[symbol]
+                if isinstance(inner, _Alias):
+                    parameter, *instead = inner.parameters
+                    above = count_levels(parameter) - symbol.type.depth
+                    indexed = indexed or inner.moves or above > 0
+                    return _Target(parameter, depth + above, indexed, tuple(others), tuple(instead))
             case Name(symbol=symbol):
                 return _Target(symbol, depth, indexed, tuple(others)) if symbol in body.watched else None
             case Element(base=inner, index=index):
@@ -347,23 +432,25 @@ def _target(body: _Body, node: Expression) -> _Target | None:
 def _record_use(body: _Body, target: _Target, how: _How, passed: tuple[FunctionCall, int] | None = None) -> list[_Step]:
     """Steps that record the use of a target and of its subscripts."""
     symbol, access = target.symbol, None
+    either = (symbol, *target.instead)
     if target.indexed:
-        body.indexed.add(symbol)
-    use = None
+        body.indexed.update(either)
     if passed:
-        use = _Use(symbol, "none", *passed, target.element)
+        access = "read" if target.instead else "none"
     elif target.element:
         access = {"write": "write", "bind": "write", "update": "update"}.get(how, "read")
     elif how in ("escape", "peek", "bind"):
-        body.indexed.add(symbol)
+        body.indexed.update(either)
         # Code that has the address of the array may read what the caller put there.
         sized = how == "escape" and (symbol.type.length is not None or symbol.type.name == CONTAINER)
         access = "read" if symbol.const or how == "peek" else "update" if sized else "write"
     elif how in ("write", "update"):
-        body.indexed.add(symbol)  # the pointer itself moves
-    if access:
-        use = _Use(symbol, access)  # type: ignore[arg-type]
-    return [*((other, "escape") for other in target.others), *([use] if use else [])]
+        body.indexed.update(either)  # the pointer itself moves
+    if access == "write" and target.instead:
+        access = "update"  # the others stay as they are
+    uses = [_Use(s, access) for s in either] if access else []  # type: ignore[arg-type]
+    uses += [_Use(s, "none", *passed, target.element) for s in either] if passed else []
+    return [*((other, "escape") for other in target.others), *uses]
 
 
 def _place(body: _Body, node: Node, how: _How) -> list[_Step]:
@@ -464,6 +551,9 @@ def _visit_assignment(body: _Body, node: Assignment, how: _How) -> list[_Step]:
         body.truncates = body.truncates or "signed"
     if target and not target.element and not plain and how in ("escape", "peek", "bind"):
         return [(node.value, "escape"), *_record_use(body, target, how)]  # q = p++
+    if isinstance(node.place, Name) and body.is_alias(node.place.symbol):
+        body.store(node.place, node.value)
+        return [(node.value, "look")]
     # x = x + 1 moves a pointer; it escapes nowhere.
     source = _target(body, node.value) if target and not target.element else None
     moved = source is not None and target is not None and source.symbol is target.symbol
@@ -497,6 +587,8 @@ def _declare(body: _Body, node: Declare, how: _How) -> list[_Step]:
         body.truncates = body.truncates or "signed"  # a member of it may be an integer
     if node.value is None:
         return steps
+    if body.is_alias(symbol):
+        return [*steps, (node.value, "look")]
     target = _target(body, node.value) if symbol.reference and symbol.storage == "local" else None
     if target and target.element and symbol.type.kind != "a":
         body.meanings[symbol] = node.value  # what happens to it happens to that element
@@ -527,9 +619,8 @@ def _call(body: _Body, node: FunctionCall, how: _How) -> list[_Step]:
         body.lend(argument)
         target = _target(body, argument) if not isinstance(argument, Assignment) else None
         if target:
-            steps = _record_use(body, target, "escape", (node, position))
-            before += steps[:-1]
-            passed.append(steps[-1])
+            for step in _record_use(body, target, "escape", (node, position)):
+                (passed if isinstance(step, _Use) else before).append(step)
         else:
             before.append((argument, "escape"))
     return before + passed
