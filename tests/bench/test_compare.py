@@ -24,7 +24,7 @@ from ufunc_magic.bench.expectation import call_each, to_lists
 from ufunc_magic.bench.machine import Limits
 from ufunc_magic.bench.request import Budget, Forms, Operands, Request, Threads
 from ufunc_magic.bench.rounds import Call, Pace, Timing, count_affordable, measure
-from ufunc_magic.bench.samples import Trials, round_down, sample_inputs
+from ufunc_magic.bench.samples import Trials, describe_inputs, round_down, sample_inputs
 from ufunc_magic.forms import Watched, make_namespace, round_at_random
 from ufunc_magic.model import ComparisonError, OperandUse, OptionError
 from ufunc_magic.render import Comparison
@@ -953,3 +953,10 @@ def test_a_reference_without_the_outputs_numbers_is_refused(result: Any, said: s
         time_function(
             root, name="f", types="d->d", python=None, reference=reference, reference_label="reference", clock=clock
         )
+
+
+def test_an_input_of_one_value_has_no_range() -> None:
+    one, near, far = np.full(3, 0.03), np.array([100.0, 100.01]), np.array([80, 120])
+    assert describe_inputs(["rate", "strike"], (one, far)) == "rate = 0.03; strike from 80 to 120"
+    assert describe_inputs(["a", "b"], (one, one)) == "a, b = 0.03"
+    assert describe_inputs(["a", "b"], (np.full(2, 100.0), near)) == "a = 100; b around 100"

@@ -604,6 +604,9 @@ def test_the_numbers_of_a_picture_are_a_table_with_headers() -> None:
     scopes = [attrs["scope"] for tag, attrs in reader.tags if tag == "th"]
     assert scopes == ["col"] * 3 + ["row"] * 3
     assert [attrs["aria-label"] for tag, attrs in reader.tags if tag == "table"] == ["wave: time per element"]
+    assert [row[0].strip() for row in reader.rows] == ["elements", "10", "1,000", "100,000"]
+    heads = [attrs["style"] or "" for tag, attrs in reader.tags if tag == "th" and attrs["scope"] == "col"]
+    assert all(head.rfind("vertical-align:bottom") > head.rfind("vertical-align:top") for head in heads)
 
 
 def test_compilers_messages_have_a_bar_in_the_page() -> None:

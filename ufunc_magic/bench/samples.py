@@ -243,17 +243,20 @@ def list_edges(types: str) -> Arrays:
 
 
 def describe_inputs(names: Sequence[str], arrays: Arrays) -> str:
-    """The arrays' ranges, ``"m, v from -2 to 2; n from 1 to 10"``; ``""`` where an array has none."""
+    """The arrays' ranges, ``"m, v from -2 to 2; n = 10"``; ``""`` where an array has none."""
     if not arrays or any(array.dtype.kind not in "iuf" or not array.size for array in arrays):
         return ""
-    ranges: dict[tuple[str, str], list[str]] = {}
+    ranges: dict[str, list[str]] = {}
     for name, array in itertools.zip_longest(names, arrays, fillvalue=""):
-        low, high = (_spell_number(float(bound)) for bound in (np.nanmin(array), np.nanmax(array)))
-        ranges.setdefault((low, high), []).append(name)
-    words = (
-        f"{', '.join(filter(None, names)) or 'inputs'} from {low} to {high}" for (low, high), names in ranges.items()
-    )
-    return "; ".join(words)
+        ranges.setdefault(_spell_range(float(np.nanmin(array)), float(np.nanmax(array))), []).append(name)
+    return "; ".join(f"{', '.join(filter(None, names)) or 'inputs'} {words}" for words, names in ranges.items())
+
+
+def _spell_range(least: float, most: float) -> str:
+    low, high = _spell_number(least), _spell_number(most)
+    if least == most:
+        return f"= {low}"
+    return f"from {low} to {high}" if low != high else f"around {low}"
 
 
 def _spell_number(number: float) -> str:

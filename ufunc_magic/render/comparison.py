@@ -260,7 +260,7 @@ def make_bundle(value: Any, comparisons: Sequence[Comparison]) -> dict[str, str]
 def _make_grid(comparison: Comparison, title: Title) -> tuple[str, tuple[str, ...], list[Cells]]:
     """The headline, the heads with one for the labels, and the rows."""
     if _is_over_sizes(comparison):
-        heads, cells = _group_by_size(comparison)
+        heads, cells = _group_by_size(comparison, "element")
         return f"{title[0]}: time per element", ("", *heads), cells
     line = tables.write_headline(_name(comparison), comparison.rows) or "  ".join(filter(None, title))
     return line, ("", *tables.list_heads(comparison.rows)), tables.list_cells(comparison.rows)
@@ -321,7 +321,7 @@ def _write_text_sizes(comparison: Comparison, title: Title) -> list[str]:
         "  ".join(part for part in title if part),
         *tables.wrap(f"{write_verdict(rows)}; time per element", indent="  "),
     ]
-    heads, cells = _group_by_size(comparison)
+    heads, cells = _group_by_size(comparison, "element")
     # As many columns in a row as fit.
     fit = (tables.WIDTH - max(len(row.label) for row in cells) - 2) // (max(map(len, [*heads, "1,230 ns"])) + 2)
     for start in range(0, len(heads), fit):
@@ -352,13 +352,13 @@ def _list_sizes(rows: Sequence[Row]) -> list[int]:
     return sorted({row.elements for row in rows if row.elements > 0})
 
 
-def _group_by_size(comparison: Comparison) -> tuple[list[str], list[Cells]]:
+def _group_by_size(comparison: Comparison, unit: str = "") -> tuple[list[str], list[Cells]]:
     """Heads, and for each size the time of each label; ``""`` if it was not measured."""
     labels = comparison.labels
     cost = {(r.label, r.elements): spell_duration(r.per_element) if r.ok else "DISAGREES" for r in comparison.rows}
     heads = [label if len(label) <= HEAD else f"{label[: HEAD - 1]}…" for label in labels]
     sizes = _list_sizes(comparison.rows)
-    return heads, [Cells(count(n, "element"), tuple(cost.get((label, n), "") for label in labels)) for n in sizes]
+    return heads, [Cells(count(n, unit), tuple(cost.get((label, n), "") for label in labels)) for n in sizes]
 
 
 def _list_remarks(rows: Sequence[Row]) -> list[str]:

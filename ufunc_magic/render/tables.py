@@ -303,7 +303,7 @@ def write_html_table(
     """
     corner = corner or "longer is faster" * (bars and any(row.bar is not None for row in rows))
     whole = ";white-space:nowrap"  # "speed-up" would end a line after its hyphen
-    parts = [_write_head(corner, _LABEL)]
+    parts = [_write_head(corner, f"{_LABEL};vertical-align:bottom")]
     parts += [_write_head(head, _HEAD if " " in head else _HEAD + whole) for head in heads]
     body = "".join(write_html_row(row, heads=heads, bars=bars) for row in rows)
     remarks = "".join(_write_html_remark(row) for row in rows) if bars else ""
