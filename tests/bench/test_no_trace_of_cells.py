@@ -25,11 +25,17 @@ pytestmark = pytest.mark.skipif(not can_copy(), reason="this system has no fork(
 #: A few cells of each language that are tried each time.
 QUICK = {"static_state.c", "shared_state.c", "module_state.pyx", "c_callback.pyx", "cuda_mixed.cu", "struct_inside.c"}
 FOLDERS = {"good": (".c", ".cpp", ".cu"), "cython": (".pyx",), "doctested": (".pyx",), "cuda": (".cu",)}
-PATHS = [
-    pytest.param(path, id=f"{folder}/{path.name}", marks=[pytest.mark.slow] * (path.name not in QUICK))
+CELLS_OF_TESTS = [
+    (path, f"{folder}/{path.name}")
     for folder, suffixes in FOLDERS.items()
     for path in sorted((CELLS / folder).iterdir())
     if path.suffix in suffixes
+]
+PATHS = [
+    pytest.param(
+        path, id=name, marks=() if path.name in QUICK else pytest.mark.nightly if number % 5 else pytest.mark.slow
+    )
+    for number, (path, name) in enumerate(CELLS_OF_TESTS)
 ]
 
 

@@ -412,6 +412,7 @@ expressions = st.recursive(
 # No shrinking: each try is a compilation.
 @settings(max_examples=5, deadline=None, phases=(Phase.explicit, Phase.generate))
 @given(texts=st.lists(expressions, min_size=40, max_size=40), seed=st.integers(0, 1000))
+@pytest.mark.slow
 def test_random_integer_expressions_give_what_gcc_gives(
     texts: list[str], seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

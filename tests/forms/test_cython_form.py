@@ -1089,6 +1089,7 @@ def test_a_loop_that_looks_back_has_no_numpy_expression(n: int) -> None:
     assert form(join(LOOKING_BACK), f"f{n}", core="(n)->()").vector == ""
 
 
+@pytest.mark.slow
 def test_a_negative_index_counts_from_the_end_under_wraparound() -> None:
     cell = "# cython: wraparound={}\ncdef double f(double[:] v):\n    return v[-1] + v[0]\n"
     last = form(cell.format(True), core="(n)->()")

@@ -167,6 +167,7 @@ def test_what_takes_more_and_more_memory_is_not_only_slow() -> None:
     assert "memory" in crash(source)
 
 
+@pytest.mark.slow
 @pytest.mark.cython
 def test_what_is_slow_in_cython_leaves_the_cell_as_it_is() -> None:
     pytest.importorskip("Cython")
@@ -180,6 +181,7 @@ def test_what_is_slow_in_cython_leaves_the_cell_as_it_is() -> None:
     assert built.late(-2.0) == -4.0
 
 
+@pytest.mark.slow
 @pytest.mark.cython
 def test_slow_statements_of_a_cell_fail_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("Cython")
@@ -456,6 +458,7 @@ def test_statements_that_do_something_are_not_run_twice(source: str, answer: boo
     assert may_run_twice(source) is answer
 
 
+@pytest.mark.slow
 @pytest.mark.cython
 def test_function_that_calls_scipy_is_tried() -> None:
     pytest.importorskip("Cython")
@@ -620,6 +623,7 @@ def test_helper_ends_with_its_process_however_that_ends(ending: str) -> None:
     assert not any(map(_is_running, pids))
 
 
+@pytest.mark.slow
 def test_interrupt_ends_the_trial() -> None:
     program = (
         "import signal, threading, os, time, psutil, ufunc_magic as um\n"
@@ -649,6 +653,7 @@ def test_interrupt_ends_the_trial() -> None:
     assert done.stdout.split("\n") == ["interrupted", "True", "3.0", ""], done.stderr
 
 
+@pytest.mark.slow
 def test_child_of_a_fork_has_a_helper_of_its_own() -> None:
     um.compile_c("double f1(double x) { return x; }", force=True)
     program = (
@@ -759,7 +764,7 @@ def test_compiler_without_sanitizers_says_what_to_install(monkeypatch: pytest.Mo
     "path", [pytest.param(p, id=p.stem, marks=pytest.mark.slow if p.stem == "memory" else ()) for p in CRASHES]
 )
 def test_crash_cell_ends_as_it_says(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(inputs.PATIENCE, "ordinary", {"memory": 5.0, "endless_loop": 0.1}.get(path.stem, 1.5))
+    monkeypatch.setitem(inputs.PATIENCE, "ordinary", {"memory": 60.0, "endless_loop": 0.1}.get(path.stem, 1.5))
     source = path.read_text()
     expected = re.match(r"// expect: (.*)", source)
     assert expected, "the first line says what is expected"
@@ -815,6 +820,7 @@ def test_a_refused_function_is_missing_and_says_why() -> None:
     assert not isinstance(caught.value, um.CellCrashed)
 
 
+@pytest.mark.slow
 @pytest.mark.cython
 def test_a_fault_concerns_its_function_in_cython() -> None:
     pytest.importorskip("Cython")
@@ -828,6 +834,7 @@ def test_a_fault_concerns_its_function_in_cython() -> None:
         built["cy_lost"]
 
 
+@pytest.mark.slow
 def test_a_fault_concerns_its_function_in_cuda() -> None:
     built = um.compile_cuda(
         "__device__ double cu_lost(double x) { int *p = 0; return *(volatile int *)p + x; }\n"

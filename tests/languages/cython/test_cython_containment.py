@@ -201,7 +201,7 @@ class Plain:
 """
 
 
-@pytest.fixture(scope="module", params=["c", pytest.param("c++", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=["c", pytest.param("c++", marks=pytest.mark.nightly)])
 def cell(request: pytest.FixtureRequest, shared_cache_folder: Path) -> ModuleType:
     options = {"cplus": True} if request.param == "c++" else {}
     build = compile_in(shared_cache_folder, CELL, language="cython", **options)
@@ -357,6 +357,7 @@ def test_a_destructor_that_faults_is_reported(cell: ModuleType, monkeypatch: pyt
     assert isinstance(heard[0], um.CellCrashed)
 
 
+@pytest.mark.slow
 def test_a_call_of_a_call_ends_the_inner_one(cell: ModuleType, shared_cache_folder: Path) -> None:
     outer = compile_in(
         shared_cache_folder,
@@ -378,6 +379,7 @@ def test_a_fault_of_the_statements_of_a_cell_is_its_exception(statement: str, sh
             compile_in(shared_cache_folder, source, language="cython")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared_cache")
 def test_the_first_fault_of_a_process_may_be_one_of_a_generator() -> None:
     # Python handles exceptions of its own while it imports what describes a fault.
@@ -420,6 +422,7 @@ cpdef double number(double a, Py_ssize_t far):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the lines are in DWARF, in ELF")
 def test_a_fault_names_its_line_where_the_code_has_debug_information(shared_cache_folder: Path) -> None:
     build = compile_in(shared_cache_folder, LINES, language="cython", compile_args=["-g"])
@@ -433,6 +436,7 @@ def test_a_fault_names_its_line_where_the_code_has_debug_information(shared_cach
     assert found == lines
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared_cache")
 @pytest.mark.skipif(sys.platform != "linux", reason="signals of Linux")
 def test_a_fault_in_other_code_that_the_cell_calls_ends_the_process() -> None:

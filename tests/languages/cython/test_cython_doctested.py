@@ -32,8 +32,13 @@ def assert_holds(shell: InteractiveShell, cell: str, *, name: str) -> None:
     assert "".join(said) == ""
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("path", DOCTESTED, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=pytest.mark.nightly if number % 4 else pytest.mark.slow)
+        for number, path in enumerate(DOCTESTED)
+    ],
+)
 def test_cell_does_what_it_does_in_plain_cython(loaded: InteractiveShell, path: Path) -> None:
     assert_holds(loaded, path.read_text(encoding="utf-8"), name=path.stem)
 
