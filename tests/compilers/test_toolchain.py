@@ -102,10 +102,11 @@ def test_the_best_of_the_path_is_taken(tmp_path, present, cplus, expected):
         ({"CC": "x-gcc-13"}, True, ["x-g++-13"]),
         ({"CC": "clang-17"}, True, ["clang++-17"]),
         ({"CC": "zig cc"}, True, ["zig", "c++"]),
+        ({"CC": "python-zig cc"}, True, ["python-zig", "c++"]),
     ],
 )
 def test_cc_and_cxx_are_honoured_with_their_arguments(tmp_path, variables, cplus, expected):
-    for name in ("ccache", "mycc-13", "my++", "x-g++-13", "clang++-17", "zig", "gcc", "g++"):
+    for name in ("ccache", "mycc-13", "my++", "x-g++-13", "clang++-17", "zig", "python-zig", "gcc", "g++"):
         program(tmp_path, name)
     command = find(cplus=cplus, environ={"PATH": str(tmp_path), **variables}).command
     assert [os.path.basename(word) for word in command] == expected
@@ -125,7 +126,14 @@ def test_the_program_behind_a_launcher_and_links_is_the_identity(tmp_path):
 
 @posix
 @pytest.mark.parametrize(
-    ("name", "kind"), [("gcc", "gcc"), ("x86_64-linux-gnu-gcc-12", "gcc"), ("clang-17", "clang"), ("icx", "clang")]
+    ("name", "kind"),
+    [
+        ("gcc", "gcc"),
+        ("x86_64-linux-gnu-gcc-12", "gcc"),
+        ("clang-17", "clang"),
+        ("icx", "clang"),
+        ("python-zig", "zig"),
+    ],
 )
 def test_the_kind_is_judged_by_name(tmp_path, name, kind):
     program(tmp_path, name)

@@ -21,6 +21,9 @@ FAST_MATH = frozenset({"-ffast-math", "-funsafe-math-optimizations", "-Ofast"})
 
 _LAUNCHERS = frozenset({"ccache", "sccache", "distcc", "icecc"})
 
+#: The program, and the script that the package ziglang installs.
+_ZIG = re.compile(r"(python-)?zig(\.exe)?$")
+
 
 @dataclass(frozen=True)
 class Toolchain:
@@ -134,7 +137,7 @@ def _find_sister(words: Sequence[str]) -> list[str]:
 
     def rename(word: str) -> str:
         folder, name = os.path.split(word)
-        if re.match(r"zig(\.exe)?$", name):
+        if _ZIG.match(name):
             return word
         name = re.sub(r"gcc(?=$|[-.])", "g++", re.sub(r"clang(?=$|[-.])", "clang++", name))
         return os.path.join(folder, "c++" if name == "cc" else name)
@@ -194,7 +197,7 @@ def _look_through_launcher(name: str, search: str | None) -> str | None:
 
 
 def _recognise_kind(name: str, words: Sequence[str]) -> Literal["gcc", "clang", "zig"]:
-    if re.match(r"zig(\.exe)?$", name) or "ziglang" in words:  # python -m ziglang cc
+    if _ZIG.match(name) or "ziglang" in words:  # python -m ziglang cc
         return "zig"
     if "clang" in name or name in ("icx", "icpx"):
         return "clang"
