@@ -146,6 +146,35 @@ def test_clones_of_clang_are_found_under_its_names() -> None:
         assert found.name == name
 
 
+@pytest.mark.parametrize(
+    ("instruction", "vectors"),
+    [
+        ("vcvtpd2psy\t(%rax,%r9,8), %xmm0", "256-bit vectors"),  # clang 19: double to float
+        ("vcvtpd2ps\t%zmm1, %ymm0", "512-bit vectors"),
+        ("vcvtdq2pd\t(%rax), %zmm0", "512-bit vectors"),
+        ("vcvttpd2dqy\t(%rax), %xmm0", "256-bit vectors"),
+        ("cvtps2pd\t%xmm1, %xmm0", "128-bit vectors"),
+        ("vcvtuqq2pd\t%ymm0, %ymm0", "256-bit vectors"),
+        ("vgatherdpd\t(%rsi,%xmm1,8), %zmm0{%k1}", "512-bit vectors"),
+        ("vpgatherdd\t%ymm2, (%rsi,%ymm1,4), %ymm0", "256-bit vectors"),
+        ("vblendvpd\t%ymm2, %ymm1, %ymm0, %ymm0", "256-bit vectors"),
+        ("vrndscalepd\t$9, (%rax), %zmm0", "512-bit vectors"),
+        ("vblendvpd\t%xmm2, %xmm1, %xmm0, %xmm0", ""),  # clang 19: fmax of two numbers
+        ("cvtsd2ss\t%xmm0, %xmm0", ""),
+        ("vcvtsi2sdq\t%rax, %xmm1, %xmm1", ""),
+        ("vcvtusi2sdq\t%rax, %xmm1, %xmm1", ""),
+        ("vroundsd\t$9, %xmm0, %xmm0, %xmm0", ""),
+        ("vcvttsd2si\t%xmm0, %eax", ""),
+    ],
+)
+def test_instructions_on_several_numbers_are_told_from_those_on_one(instruction: str, vectors: str) -> None:
+    cell = um.compile_c("double one_of_many(double x) { return x; }")
+    body = f".L1:\n\t{instruction}\n\taddq\t$8, %rax\n\tcmpq\t%rax, %rbx\n\tjne\t.L1\n\tret\n"
+    text = f"\t.type\t__ufm_kernel_0, @function\n__ufm_kernel_0:\n{body}\t.size\t__ufm_kernel_0, .-__ufm_kernel_0\n"
+    (loop,) = find_hot_loops(cell, assembly.read(text), features=())
+    assert loop.vectors == vectors
+
+
 LOOP = HotLoop(
     "f", "d->d", "x86-64-v4", "512-bit vectors",
     (

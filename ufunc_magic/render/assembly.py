@@ -184,13 +184,15 @@ _CLONES: tuple[tuple[str, str, frozenset[str]], ...] = (
 )
 #: A function of ours and the suffix of its clone, which clang numbers; C++ appends the types to the name.
 _OURS = re.compile(r"(?:_ZL?\d+)?(__ufm_(?:kernel|item|sequence)_\d+)[^.\d]?[^.]*((?:\..*?)?)(?:\.\d+)?$")
-_REGISTERS = (("512-bit vectors", re.compile(r"%zmm")), ("256-bit vectors", re.compile(r"%ymm")))
+#: A conversion of numbers in memory has their register's length in its name.
+_REGISTERS = (("512-bit vectors", re.compile(r"%zmm")), ("256-bit vectors", re.compile(r"%ymm|^v\w+2\w+y\s")))
 #: Instructions on all lanes of a register, in x86-64's packed forms and on Arm's vectors.
 _PACKED = re.compile(
     r"v?(?:add|sub|mul|div|sqrt|min|max|mov[au]|xor|and|or|cmp)p[sd]|v?fn?m\w+p[sd]"
     r"|v?p(?:add|sub|mul|min|max|cmp|xor|and|or|s[rl][la]|ternlog|blend|perm)"
+    r"|v?cvtt?(?:p[sd]|u?dq|u?qq)2|v?p?gather|v?blendvp[sd]|v(?:round|rndscale)p[sd]"
 )
-_IN_NAME = re.compile(r"v?p?(?:mov|xor|and|or)")
+_IN_NAME = re.compile(r"v?p?(?:mov|xor|and|or|blendv)")
 _NEON = re.compile(r"\bv\d+\.\d+[bhsd]\b")
 #: Additions of single floating-point numbers, on x86-64 and on Arm.
 _SCALAR_ADD = re.compile(r"v?(?:add|sub)s[sd]\b|fadda?\s+[sd]\d")
@@ -347,7 +349,7 @@ def _is_packed(text: str) -> bool:
 
 
 def _computes_packed(text: str) -> bool:
-    """Whether it is packed in more than name: moves, and the mask of a sign, also serve single numbers."""
+    """Whether it is packed in more than name: moves, choices and the mask of a sign also serve single numbers."""
     return _is_packed(text) and not (_IN_NAME.match(text) and not re.search("%[yz]mm", text))
 
 
