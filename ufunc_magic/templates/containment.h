@@ -3,7 +3,7 @@
    Part of driver.c.  Every call of a kernel stands behind a Frame, which is where the handlers of SIGSEGV, SIGFPE and
    their like jump to while this thread is inside; so do exit(), abort(), assert() and raise() of the cell's own code,
    which is linked with the definitions below.  One object of a process has the handlers, the first that its loader
-   asks to (__ufm_contain_1); the others are given the way to it (__ufm_containment_1).  Without one, nothing here does
+   asks to (__ufm_contain_2); the others are given the way to it (__ufm_containment_2).  Without one, nothing here does
    anything, and faults are what they are in C.
 
    Objects of several versions of this file meet in one process: what they share has its version in the name, and no
@@ -79,7 +79,7 @@ typedef struct {
 #ifdef CONTAINED
 #define STOP SIGURG /* asks a thread to leave: ignored where nobody hears it */
 
-EXPORT const Containment *__ufm_containment_1;
+EXPORT const Containment *__ufm_containment_2;
 
 /* A signal's handlers below ours, the eldest first. */
 enum { MOST_BELOW = 4 };
@@ -509,8 +509,8 @@ RARE static Inside *enter_thread(void)
 }
 
 /* Have the handlers of this process.  Called once, with the loader's functions; what it returns belongs into every
-   object's __ufm_containment_1. */
-EXPORT RARE const Containment *__ufm_contain_1(void *find, void *import, void *call, void *forget)
+   object's __ufm_containment_2. */
+EXPORT RARE const Containment *__ufm_contain_2(void *find, void *import, void *call, void *forget)
 {
     containment = (Containment){enter_thread, check_handlers, watch, settle, look_at_stack, find, import, call, forget};
     void *const all = RTLD_DEFAULT;
@@ -532,7 +532,7 @@ EXPORT RARE const Containment *__ufm_contain_1(void *find, void *import, void *c
 #define NAMED(name) __asm__(NAME_2(__USER_LABEL_PREFIX__, name)) __attribute__((weak, visibility("hidden"), used, cold))
 
 static Inside *inside_now(void);
-static const Containment *contained(void) { return __ufm_containment_1; }
+static const Containment *contained(void) { return __ufm_containment_2; }
 
 RARE static void leave_if_contained(Fault fault)
 {

@@ -191,7 +191,7 @@ EXPORT void *__ufm_vectorcall(void *ufunc, void *const *args, size_t count, void
 static inline Inside *inside_of(Own *own)
 {
 #ifdef CONTAINED
-    if (!own->inside && __ufm_containment_1) own->inside = __ufm_containment_1->inside();
+    if (!own->inside && __ufm_containment_2) own->inside = __ufm_containment_2->inside();
 #endif
     return own->inside;
 }
