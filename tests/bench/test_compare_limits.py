@@ -303,6 +303,7 @@ def test_a_short_call_is_mostly_its_own_cost() -> None:
     assert judge(0.01, 1e-6, EXP) == "mostly the cost of a call"
 
 
+@pytest.mark.slow
 def test_rows_say_how_far_they_are_from_the_limit() -> None:
     now = [0.0]
 

@@ -23,7 +23,7 @@ from ufunc_magic.guard import call_in_copy, can_copy
 pytestmark = pytest.mark.skipif(not can_copy(), reason="this system has no fork()")
 
 #: A few cells of each language that are tried each time.
-QUICK = {"static_state.c", "shared_state.c", "module_state.pyx", "c_callback.pyx", "cuda_mixed.cu", "struct_inside.c"}
+QUICK = {"static_state.c", "shared_state.c", "module_state.pyx", "cuda_mixed.cu", "struct_inside.c"}
 FOLDERS = {"good": (".c", ".cpp", ".cu"), "cython": (".pyx",), "doctested": (".pyx",), "cuda": (".cu",)}
 CELLS_OF_TESTS = [
     (path, f"{folder}/{path.name}")

@@ -520,6 +520,7 @@ def test_stop_leaves_an_element_that_never_ends(parallel: int) -> None:
     assert stop_calls(STOPPED, parallel=parallel) == {key: ["stopped", "stopped", "True"] for key in STOPPED}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared_cache")
 def test_stop_leaves_an_element_of_a_loop_with_threads() -> None:
     calls = {name: STOPPED[name] for name in ("scalar", "array", "generalized")}

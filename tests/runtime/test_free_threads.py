@@ -99,6 +99,7 @@ def test_threads_meet_new_combinations_of_types_at_once() -> None:
     assert together(work) == [[6 + n for n in range(len(names)) for _ in values]] * THREADS
 
 
+@pytest.mark.slow
 def test_threads_read_cells_at_once() -> None:
     """A parser that they share mixes their texts."""
 
@@ -148,6 +149,7 @@ with ThreadPoolExecutor(8) as pool:
 """
 
 
+@pytest.mark.slow
 @needs_cython
 def test_threads_run_the_statements_of_a_module_once_and_share_one_type_of_def(tmp_path: Path) -> None:
     paths = []

@@ -128,6 +128,7 @@ def test_python_form_divides_as_the_language_level_says(level: int, quotient: st
     assert function.python == f"def half(a, b):\n    return {quotient}\n"
 
 
+@pytest.mark.slow
 def test_ufunc_with_core_dimensions_has_a_python_form(tmp_path: Path) -> None:
     from ufunc_magic.languages.cython import cython_unit  # only with Cython
 

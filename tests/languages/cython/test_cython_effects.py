@@ -175,6 +175,7 @@ def test_use_of_a_memoryview(tmp_path: Path) -> None:
     assert [text for text in OBJECTS if not effect[text].as_object] == []
 
 
+@pytest.mark.slow
 def test_generators_and_comprehensions_have_a_python_form(tmp_path: Path) -> None:
     import numpy as np
 

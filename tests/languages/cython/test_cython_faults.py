@@ -561,6 +561,7 @@ def test_missing_python_headers_are_named(tmp_path: Path, monkeypatch: pytest.Mo
     assert "python3-dev" in caught.value.remedy
 
 
+@pytest.mark.slow
 def test_an_old_or_missing_cython_is_named() -> None:
     """In a new process, which has not imported Cython's private names."""
     program = """

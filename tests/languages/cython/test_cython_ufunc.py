@@ -445,6 +445,7 @@ def test_a_wrong_guess_of_what_a_def_returns_is_no_error(body: str, result: obje
     assert um.compile_cython(f"def f(int n):\n    {body}\n", time=False)["f"](3) == result
 
 
+@pytest.mark.slow
 def test_python_form_computes_in_the_type_that_a_typedef_stands_for(shared_cache_folder: Path) -> None:
     made = compile_in(
         shared_cache_folder,
@@ -470,6 +471,7 @@ def test_default_value_is_no_reason_beside_another(source: str, reason: str) -> 
     assert [code.reason for code in made.object_code.functions] == [reason]
 
 
+@pytest.mark.slow
 def test_array_that_may_be_left_out_is_given_to_be_timed() -> None:
     made = um.compile_cython(
         "def total(double[:] x, double times=2, double[:] by=None, int end=0):\n"

@@ -154,6 +154,7 @@ def with_the_gil(double[::1] v):
 PARALLEL_NAMES = [line.split("(")[0].split()[-1] for line in PARALLEL.splitlines() if line.startswith(("def", "cpdef"))]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not can_copy(), reason="this system has no fork()")
 def test_loops_in_parallel_run_in_forked_processes_after_the_report(shared_cache_folder: Path) -> None:
     build = compile_in(shared_cache_folder, PARALLEL, language="cython")
@@ -288,6 +289,7 @@ SENT = {
 }
 
 
+@pytest.mark.slow
 def test_classes_and_objects_travel_to_processes_of_this_machine(shared_cache_folder: Path, tmp_path: Path) -> None:
     build = compile_in(shared_cache_folder, CLASSES, language="cython")
     sent = {text: (eval(text, dict(build)), look) for text, look in SENT.items()}
