@@ -360,6 +360,7 @@ needs_cython = pytest.mark.skipif(
 )
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @needs_cython
 @pytest.mark.cython
@@ -375,6 +376,7 @@ def test_threads_change_no_bit_of_cython_functions() -> None:
     assert two.add.reduce(X[:1000]) == functools.reduce(operator.add, X[:1000].tolist())
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @needs_cython
 @pytest.mark.cython
@@ -411,6 +413,7 @@ def test_second_build_of_a_cython_cell_starts_no_process_and_gives_the_same_obje
     assert again.wave is first.wave
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @needs_cython
 @pytest.mark.cython

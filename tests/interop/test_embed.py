@@ -107,6 +107,7 @@ def test_calls_leave_no_python_object_behind(program: Path) -> None:
     assert int(done.stdout.split()[0]) < 3_000
 
 
+@pytest.mark.nightly
 def test_address_sanitizer_finds_nothing_in_any_promise(sanitized: Path) -> None:
     done = ran(sanitized, ASAN_OPTIONS="detect_leaks=0", PYTHONMALLOC="malloc")
     assert "AddressSanitizer" not in done.stderr

@@ -171,6 +171,7 @@ def test_second_derivatives_differ_by_no_more_than_rounding_in_their_numerators(
     assert (numerators.max(axis=1) / [by_salinity, by_salinity, by_temperature]).max() < 1e-14
 
 
+@pytest.mark.nightly
 def test_strict_results_agree_to_1e_13_of_themselves(sources: Path) -> None:
     strict = um.compile_c(CELL, include=str(sources), strict=True, compile_args="-O1")
     worst = _differences(strict, relative_to_typical=False)
