@@ -31,7 +31,7 @@ def read_line_table(code: bytes, *, name: str) -> list[tuple[int, int, int]]:
 
 
 def _read_rows(dwarf: Any, unit: Any, name: str) -> list[tuple[int, int, int]]:
-    """Ranges of addresses of the cell, with their lines; then those of functions of headers that it inlines."""
+    """Ranges of addresses of the cell, with their lines; then those of what it inlines, the innermost call first."""
     program = dwarf.line_program_for_CU(unit)
     if program is None:
         return []
@@ -47,11 +47,12 @@ def _read_rows(dwarf: Any, unit: Any, name: str) -> list[tuple[int, int, int]]:
         if before is not None and before.file in ours and state.address > before.address:
             rows.append((before.address, state.address, before.line))
         before = None if state.end_sequence else state
+    inlined: list[tuple[int, int, int]] = []
     for die in unit.iter_DIEs() if ours else ():
         if die.tag == "DW_TAG_inlined_subroutine" and die.attributes["DW_AT_call_file"].value in ours:
             line = die.attributes["DW_AT_call_line"].value
-            rows += [(low, high, line) for low, high in _list_ranges(dwarf, unit, die)]
-    return rows
+            inlined += [(low, high, line) for low, high in _list_ranges(dwarf, unit, die)]
+    return rows + inlined[::-1]
 
 
 def _list_ranges(dwarf: Any, unit: Any, die: Any) -> Iterator[tuple[int, int]]:

@@ -354,6 +354,8 @@ __global__ void race(float *x)
     s[threadIdx.x] = x[threadIdx.x];
     x[threadIdx.x] = s[threadIdx.x ^ 1];
 }
+__global__ void count(int *n) { if (threadIdx.x > 3)
+    atomicAdd(n, 1); }
 struct Op { float *data; int n; void go() { twice<<<1, 64>>>(data, n); } };
 int main(int argc, char **argv)
 {
@@ -370,6 +372,8 @@ int main(int argc, char **argv)
     case 'e': twice<<<1, 64>>>(host.data(), n); break;
     case 'f': too_far<<<1, 64>>>(x, n); break;
     case 'g': cudaMemset(x, 0, size), race<<<1, 32>>>(x); break;
+    case 'h': count<<<1, 32>>>(r); break;
+    case 'i': { int dead[64]; cudaMemcpy(dead, r, 4, cudaMemcpyDeviceToHost); } break;
     default:
         cudaMemset(x, 0, size), memset(both, 0, size);
         Op{x, n}.go(), Op{both, n}.go(), heap<<<1, 4>>>(r);
@@ -393,11 +397,13 @@ def test_a_sanitized_program_reports_what_nobody_wrote(capfd: pytest.CaptureFixt
     for case, words in {
         "a": f"twice: Thread .0, 0, 0. of block .*: {unwritten.format(4)} 5.{failed}",
         "b": f"twice: Thread .25, 0, 0. of block .*: {unwritten.format(4)} 5.{failed}",
-        "c": f"The host: {unwritten.format(4)} 32.\n0\nno error",
-        "d": f"The host: {unwritten.format(200)} 33.\nno error",
+        "c": f"The host: {unwritten.format(4)} 34.\n0\nno error",
+        "d": f"The host: {unwritten.format(200)} 35.\nno error",
         "e": f"twice: .* it reads 4 bytes outside of what cudaMalloc.. gave on line 5.{failed}",
         "f": f"too_far: Thread .50, 0, 0. .* writes 4 bytes outside of what cudaMalloc.. gave on line 6.{failed}",
         "g": f"race: .*a race: .* writes on line 18; the other access is on line 19.{failed}",
+        "h": f"count: Thread .4, 0, 0. of block .*: {unwritten.format(4)} 22.{failed}",
+        "i": f"The host: {unwritten.format(4)} 40.\nno error",
         "fine": "1 0 4\nno error",
     }.items():
         um.compile_cuda(UNWRITTEN, device="cpu", run_main=case[:1] if len(case) == 1 else "none", sanitize=True)
