@@ -48,6 +48,9 @@ SHAPES: dict[str, tuple[Any, ...]] = {
     "geometry_in_functions": (2, (8, 8)),
     "counted": (2, 64),
     "no_wait": (4, 256),
+    "heap": (2, 32),
+    "classes": (2, 32),
+    "class_of_a_template": (2, 32),
 }
 CELL = r"""
 #define TILE 8
@@ -394,6 +397,48 @@ __global__ void no_wait(const float *x, float *y, int n)
     for (int k = 0; k < 3; k++) { if (v < 0) continue; v += k; }
     y[i] = v;
 }
+#define FRESH new int(3)
+#define ROOM(n) (int *)malloc(n)
+__device__ int *make(int v) { return new int(v); }
+__global__ void heap(const float *x, float *y, int n)
+{
+    int *a = new int(1), *b = make(2), *d = FRESH, *e = ROOM(8), *f;
+    f = new int[2];
+    *a += threadIdx.x, *b += 2 * threadIdx.x, *d += 3 * threadIdx.x, e[1] = 4 * threadIdx.x, f[1] = 5 * threadIdx.x;
+    __syncthreads();
+    y[blockIdx.x * 32 + threadIdx.x] = *a + 10 * *b + 100 * *d + 1000 * e[1] + 10000 * f[1];
+    delete a, delete b, delete d, delete[] f, free(e);
+}
+struct Built { int i; __device__ Built() { i = threadIdx.x; } };
+struct Preset { int i = threadIdx.x; };
+struct Own { __device__ operator int() const { return threadIdx.x; } };
+struct Sum { int v; __device__ int operator+(const Sum &o) const { return v + o.v + (int)threadIdx.x; } };
+struct Outer { Built inner; };
+using Other = Built;
+typedef Preset Named;
+__global__ void classes(const float *x, float *y, int n)
+{
+    struct Local { int a; __device__ Local() : a(threadIdx.x) {} } local;
+    Built built;
+    Preset preset = {};
+    Own own;
+    Outer outer;
+    Other other;
+    Named named;
+    Sum a = {1}, b = {2};
+    int p = own, q = Own{}, r = a + b;
+    __syncthreads();
+    y[blockIdx.x * 32 + threadIdx.x] = local.a + 2 * built.i + 3 * preset.i + 4 * outer.inner.i + 5 * other.i
+        + 6 * named.i + 100 * p + 200 * q + 400 * r;
+}
+template <class T> __global__ void class_of_a_template(const float *x, float *y, int n)
+{
+    T built;
+    int i = T().i;
+    __syncthreads();
+    y[blockIdx.x * 32 + threadIdx.x] = built.i + 100 * i;
+}
+template __global__ void class_of_a_template<Built>(const float *, float *, int);
 """
 #: Kernels with a ``y[0] = 1`` where their block is loops, and a shape for which they are not.
 SOMETIMES = r"""

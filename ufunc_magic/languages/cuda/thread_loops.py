@@ -45,6 +45,8 @@ _STATEMENTS = _WAITS | frozenset(
 _PURE = frozenset(
     "static_cast reinterpret_cast const_cast int min max abs ceil floor ceilf floorf log2f __ffs __clz __popc".split()
 )
+#: Words of functions that give each thread another value.
+_DIFFERS = frozenset(("threadIdx", "malloc", "new"))
 _GEOMETRY = frozenset(("blockIdx", "blockDim", "gridDim", "warpSize"))
 _NAMES = frozenset(("identifier", "type_identifier", "namespace_identifier"))
 _LOOPS = frozenset(("for_statement", "while_statement", "do_statement"))
@@ -119,6 +121,7 @@ class _Cell:
         self.code = self.text.code
         self.root = c.parse_tree(self.code, cplus=True)
         self.definitions: dict[str, list[c.Node]] = {}
+        self.classes = set[str]()
         self.kernels: list[c.Node] = []
         for node in c.walk(self.root):
             if node.type == "function_definition":
@@ -128,10 +131,12 @@ class _Cell:
                     self.definitions.setdefault(_name_function(node), []).append(node)
             elif node.type in _CLASSES and (name := node.child_by_field_name("name")) is not None:
                 self.definitions.setdefault(c.take_text(name), []).append(node)
+                self.classes.add(c.take_text(name))
             elif node.type in _DECLARATIONS and node.parent is not None and node.parent.type in _FILE_SCOPE:
                 for one in {c.take_text(n) for n in c.walk(node) if n.type in ("identifier", "type_identifier")}:
                     self.definitions.setdefault(one, []).append(node)
         self._reached: dict[int, frozenset[str]] = {}
+        self._differing: dict[str, bool] = {}
 
     def take(self, node: c.Node) -> str:
         return self.code[node.start_byte : node.end_byte].decode().replace("\\\n", " ").replace("\n", " ")
@@ -153,6 +158,16 @@ class _Cell:
                 words |= {w for name in new for one in self.definitions[name] for w in self.find_words(self.take(one))}
             self._reached[node.id] = frozenset(words)
         return self._reached[node.id]
+
+    def differs(self, text: str) -> bool:
+        """Whether a text names what may give each thread another value: also a class whose members do."""
+        if text not in self._differing:
+            words = self.find_words(text)
+            words |= {w for word in words for one in self.definitions.get(word, ()) for w in self.reach(one)}
+            self._differing[text] = any(
+                w in _DIFFERS or w in _WAITS or w.startswith(("atomic", "clock", "curand", "__cl")) for w in words
+            )
+        return self._differing[text]
 
     def find_waiting(self, call: c.Node) -> str:
         """The function that a call waits in, or ``""``."""
@@ -221,7 +236,7 @@ class _Local:
     pointer: bool = False
     #: How many dimensions it has as an array.
     array: int = 0
-    #: Its address is taken, or it is a reference or given to one, or it is written in parts.
+    #: Its address is taken, or it is a reference or given to one, or it is written in parts, or its class may differ.
     open: bool = False
     #: Declarations (None: a parameter) with their initializers, and writes with what they depend on.
     declared: list[tuple[c.Node | None, c.Node | None]] = field(default_factory=list)
@@ -242,7 +257,8 @@ class _Facts:
         self.locals: list[_Local] = []
         self._scopes: dict[tuple[int, str], _Local] = {}
         #: Names that are the same at any time: parameters of its template, arrays of shared memory.
-        self.fixed = set(_read_template(function))
+        self.templates = frozenset(_read_template(function))
+        self.fixed = set(self.templates)
         self.borders: set[int] = set()
         self._find_borders()
         self.parameters = self._read_parameters()
@@ -267,7 +283,7 @@ class _Facts:
                 continue
             local = self._local(name, 0)
             local.pointer |= "*" in marks or "[" in marks
-            local.open |= "&" in marks
+            local.open |= "&" in marks or self._has_differing_type(node)
             local.declared.append((None, None))
             result.append((name, node))
         return result
@@ -395,9 +411,19 @@ class _Facts:
             if "&" in marks:
                 local.open = True
                 self._open(node, _find_root(value), direct=False)
-            if "(" in marks or (value is not None and value.type == "argument_list"):
+            if "(" in marks or (value is not None and value.type == "argument_list") or self._has_differing_type(node):
                 local.open = True
             local.declared.append((node, value))
+
+    def _has_differing_type(self, declaration: c.Node) -> bool:
+        type_ = declaration.child_by_field_name("type")
+        return type_ is not None and self._is_differing_type(type_)
+
+    def _is_differing_type(self, type_: c.Node) -> bool:
+        text = self.cell.take(type_)
+        # A template's type may be any class of the cell.
+        names = self.cell.classes if self.templates & _split(text) else {text}
+        return any(map(self.cell.differs, names))
 
     def _write(self, node: c.Node, target: c.Node | None, sources: list[c.Node]) -> None:
         root = _find_root(target)
@@ -477,29 +503,27 @@ class _Facts:
         if node is None:
             return True
         for one in c.walk(node):
-            if one.type in ("assignment_expression", "update_expression", "lambda_expression"):
+            if one.type in ("assignment_expression", "update_expression", "lambda_expression", "new_expression"):
                 return False
             if one.type == "call_expression" and not self._is_pure(one):
                 return False
             if one.type == "identifier":
                 local, word = self.find(one), c.take_text(one)
-                if word == "threadIdx" or (local is not None and not self.is_uniform(local)):
+                if not self.is_uniform(local) if local is not None else self.cell.differs(word):
                     return False
                 if word in self.cell.text.macros:
                     words = self.cell.find_words(word)
-                    if "threadIdx" in words or any(o.name in words and not self.is_uniform(o) for o in self.locals):
+                    if any(o.name in words and not self.is_uniform(o) for o in self.locals):
                         return False
+            if one.type == "type_identifier" and self._is_differing_type(one):
+                return False
         return True
 
     def _is_pure(self, call: c.Node) -> bool:
         function = call.child_by_field_name("function")
         name = c.take_text(function).partition("<")[0].rpartition("::")[2] if function is not None else ""
-        ones = self.cell.definitions.get(name, ())
-        reached = {word for one in ones for word in self.cell.reach(one)}
-        impure = any(
-            w == "threadIdx" or w in _WAITS or w.startswith(("atomic", "clock", "curand", "__cl")) for w in reached
-        )
-        return not impure if ones else name in _PURE or name in self.cell.text.macros
+        known = name in self.cell.definitions or name in _PURE or name in self.cell.text.macros
+        return known and not self.cell.differs(name)
 
     # -- for the writer
 
