@@ -61,6 +61,16 @@ def test_a_verdict_has_one_status(source: str, keywords: dict[str, str], status:
     assert json.loads(verdict.to_json())["status"] == status
 
 
+@pytest.mark.parametrize(("expected", "status"), [("x * x", "right"), ("x + x", "wrong")])
+def test_a_verdict_is_shown_by_notebooks(expected: str, status: str) -> None:
+    """Jupyter asks for a bundle, marimo for HTML; both show the status, each function and its table."""
+    verdict = um.verify("double sq(double x) { return x * x; }", ref=f"lambda x: {expected}", time=0.1)
+    page = verdict._repr_html_()
+    assert page.index(f"<strong>{status}") < page.index(f"sq: {status}") < page.index("<table")
+    assert verdict._repr_mimebundle_() == {"text/plain": str(verdict), "text/html": page}
+    assert "<table" not in um.verify("double sq(double x) { return y<z>(x); }", time=0.1)._repr_html_()
+
+
 def test_state_that_changes_while_it_is_timed_is_found() -> None:
     made = um.compile_c("static long n; double cheat(double x) { return n++ < 500000 ? x * x : 0; }")
     found = um.compare({"NumPy": "np.square", "cheat": made.cheat}, np.arange(3000.0), budget=0.2)

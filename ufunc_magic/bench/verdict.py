@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ..model import Diagnostic
 from ..render import Comparison, Report
@@ -80,9 +82,21 @@ class Verdict:
         return json.dumps({"status": self.status, "message": self.message, "functions": functions}, indent=1)
 
     def __str__(self) -> str:
-        lines = [f"{self.status}: {self.message}" if self.message else self.status]
-        lines += [f"{one.name}: {one.status}: {one.words}" for one in self.functions]
-        return "\n".join([*lines, *(["", str(self.report)] if self.report is not None else [])])
+        return "\n".join([*self._list_lines(), *(["", str(self.report)] if self.report is not None else [])])
+
+    def _repr_html_(self) -> str:
+        first, *others = map(html.escape, self._list_lines())
+        lines = "".join(f"<div>{line}</div>" for line in (f"<strong>{first}</strong>", *others))
+        tables = self.report._repr_html_() if self.report is not None else ""
+        return f'<div><div style="padding:.15em .3em;white-space:pre-wrap">{lines}</div>{tables}</div>'
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/plain": str(self), "text/html": self._repr_html_()}
+
+    def _list_lines(self) -> list[str]:
+        """The status, then a line for each function."""
+        first = f"{self.status}: {self.message}" if self.message else self.status
+        return [first, *(f"{one.name}: {one.status}: {one.words}" for one in self.functions)]
 
 
 def judge_report(
