@@ -242,6 +242,18 @@ def _row(label: str, kind: str, seconds: float, speedup: float, **more: object) 
         ([_row("mine", "other", 1.0, 1.0), _row("theirs", "other", 4.0, 0.25)], "mine is 4.00x faster than theirs"),
         ([_row("mine", "other", 1.0, 1.0), _row("theirs", "other", 0.5, 2.0)], "theirs is 2.00x faster than mine"),
         ([_row("mine", "ufunc", 1.0, 1.0), _row("theirs", "other", 1.0, 1.001)], ""),
+        (
+            [_row("mine", "other", 1.0, 1.0), _row("theirs", "other", 0.9, 1.1, speedup_range=(1.02, 1.2))],
+            "theirs is 1.10x faster than mine",
+        ),
+        (
+            [_row("mine", "other", 1.0, 1.0), _row("theirs", "other", 0.9, 1.1, speedup_range=(0.9, 1.2))],
+            "",
+        ),
+        (
+            [_row("mine", "other", 1.0, 1.0), _row("theirs", "other", 1.1, 0.9, speedup_range=(0.8, 1.1))],
+            "",
+        ),
         ([_row("loop", "python", 1.0, 1.0), _row("f", "ufunc", 0.5, 2.0, agreement=DISAGREES)], ""),
     ],
 )

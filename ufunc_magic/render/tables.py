@@ -443,11 +443,16 @@ def _compare_with(times: float, other: str) -> str:
 
 
 def _name_fastest(timed: Sequence[Row]) -> str:
-    """``"mine is 1.6x faster than other"``: the fastest of all callables, and the first of the others."""
+    """``"mine is 1.6x faster than other"``: the fastest of all callables, and the first of the others.
+
+    Where the range of the ratio has 1 inside, neither is known to be faster.
+    """
     first, second = sorted(timed, key=lambda row: -(row.speedup or 0.0))[:2]
     other = next((row for row in timed if row.speedup == 1 and row is not first), second)
     times = (first.speedup or 0.0) / (other.speedup or 1.0)
-    return f"{first.label} is {spell_ratio(times)} faster than {other.label}" if times > 1.005 else ""
+    low, high = (other if first.speedup == 1 else first).speedup_range or (times, times)
+    known = times > 1.005 and not low <= 1 <= high
+    return f"{first.label} is {spell_ratio(times)} faster than {other.label}" if known else ""
 
 
 def write_remark(row: Row) -> str:
