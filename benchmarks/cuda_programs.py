@@ -2,12 +2,14 @@
 
     python benchmarks/cuda_programs.py                  all, about ten minutes on two cores
     python benchmarks/cuda_programs.py --only scan      programs whose name has it: their rows of the result
+    python benchmarks/cuda_programs.py --sanitize       the right ones, and those with a fault, with --sanitize
     UFUNC_MAGIC_NVCC="nvcc -I..." python benchmarks/cuda_programs.py    ask nvcc whether it accepts each, too
 
 The programs of benchmarks/cuda_tutorials are written in the manner of tutorials: each prints "ok" or "WRONG".  They run
-with ``--run-main`` as a user runs them, each in a process of its own.  Released sources of CUDA in wheels and sdists
-come from PyPI when this runs; they have no main(), and their functions are bound.  The result goes to
-benchmarks/results/cuda_programs.json, and as a table to docs/cuda.md.
+with ``--run-main`` as a user runs them, each in a process of its own.  Those of ``faulty.cu.txt`` have a race or read
+what nobody has written: ``--sanitize`` has to name the lines that end in "<-", and none in the others.  Released
+sources of CUDA in wheels and sdists come from PyPI when this runs; they have no main(), and their functions are bound.
+The result goes to benchmarks/results/cuda_programs.json, and as a table to docs/cuda.md.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import io
 import json
 import os
 import platform
+import re
 import shlex
 import subprocess
 import sys
@@ -53,10 +56,10 @@ REASONS = (
 )
 
 
-def read_programs() -> dict[str, str]:
-    """The programs of the folder, by name."""
+def read_programs(*, faulty: bool = False) -> dict[str, str]:
+    """The programs of the folder that are right, or those with a fault, by name."""
     programs: dict[str, str] = {}
-    for path in sorted(PROGRAMS.glob("*.cu.txt")):
+    for path in sorted(PROGRAMS.glob("faulty.cu.txt" if faulty else "[!f]*.cu.txt")):
         for part in path.read_text().split("//program ")[1:]:
             name, _, text = part.partition("\n")
             programs[name] = text.rstrip() + "\n"
@@ -84,7 +87,7 @@ def fetch_released() -> dict[str, Path]:
     return files
 
 
-def run_child(path: str, *, main: bool) -> None:
+def run_child(path: str, *, main: bool, sanitize: bool) -> None:
     """Compile one file, run its ``main()``, and print what became of it as JSON on the last line."""
     import ufunc_magic as um
     from ufunc_magic import pipeline
@@ -97,10 +100,11 @@ def run_child(path: str, *, main: bool) -> None:
     printed, fault, status, started = io.StringIO(), "", 0, time.monotonic()
     try:
         with contextlib.redirect_stdout(printed):
-            options = make_options({"device": "cpu", "include": folders, "run_main": main})
+            options = make_options({"device": "cpu", "include": folders, "run_main": main, "sanitize": sanitize})
             # As in a notebook, a cell with nothing to bind runs all the same.
             with contextlib.suppress(*[ParseError] * main):
-                um.compile_cuda(source, device="cpu", include=folders)
+                if not sanitize:
+                    um.compile_cuda(source, device="cpu", include=folders)
             if main:
                 status = pipeline.run_main(source, language="cuda", options=options, name="<cuda>", show=printed.write)
     except um.UfuncMagicError as error:
@@ -109,9 +113,9 @@ def run_child(path: str, *, main: bool) -> None:
     sys.stdout.write("\n" + json.dumps(row))
 
 
-def judge(name: str, path: Path, *, main: bool) -> dict[str, Any]:
+def judge(name: str, path: Path, *, main: bool, sanitize: bool = False) -> dict[str, Any]:
     """One row of the result."""
-    command = [sys.executable, __file__, "--child", str(path), *["--main"] * main]
+    command = [sys.executable, __file__, "--child", str(path), *["--main"] * main, *["--sanitize"] * sanitize]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
     except subprocess.TimeoutExpired:
@@ -121,6 +125,15 @@ def judge(name: str, path: Path, *, main: bool) -> dict[str, Any]:
     except ValueError:
         return {"name": name, "state": "wrong", "why": done.stderr[-300:]}
     why, seconds = row["fault"], round(row["seconds"], 1)
+    if sanitize:
+        named = {int(line) for line in re.findall(r"on line (\d+)", row["printed"])}
+        marked = {n for n, line in enumerate(path.read_text().split("\n"), 1) if line.endswith("<-")}
+        fine = named == marked and not why and (marked or row["printed"].split()[-1:] == ["ok"])
+        return {
+            "name": name,
+            "state": "right" if fine else "wrong",
+            "why": "" if fine else why or row["printed"][-300:],
+        }
     if why:
         state = "refused with the reason" if any(word in why for word in REASONS) else "wrongly refused"
     elif main and (row["status"] or row["printed"].split()[-1:] != ["ok"]):
@@ -145,9 +158,28 @@ def ask_nvcc(path: Path) -> bool | None:
     return subprocess.run(words, capture_output=True).returncode == 0
 
 
-def write_table(rows: list[dict[str, Any]]) -> None:
+def check_sanitized(only: str) -> dict[str, Any]:
+    """Run the right programs, which must not be reported, and the faulty ones, which must be, with ``--sanitize``."""
+    known = {row["name"] for row in json.loads(RESULT.read_text())["programs"] if row["state"] == "right"}
+    right = {name: text for name, text in read_programs().items() if name in known and only in name}
+    faulty = {name: text for name, text in read_programs(faulty=True).items() if only in name}
+    fine, rows = Counter[bool](), []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in {**right, **faulty}.items():
+            path = Path(folder, f"{name}.cu")
+            path.write_text(text)
+            rows.append(row := judge(name, path, main=True, sanitize=True))
+            fine[name in faulty] += row["state"] == "right"
+            sys.stdout.write(f"{row['state']:24} {name:32} {row.get('why', '')}\n")
+            sys.stdout.flush()
+    missed = [row for row in rows if row["state"] != "right"]
+    return {"programs": len(right), "right": fine[False], "faulty": len(faulty), "named": fine[True], "missed": missed}
+
+
+def write_table(rows: list[dict[str, Any]], sanitized: dict[str, Any]) -> None:
     """The table between its marks in docs/cuda.md."""
     begin, end = "<!-- begin programs -->", "<!-- end programs -->"
+    judged = [row for row in rows if "nvcc" in row]
     groups = {"in the manner of tutorials": [r for r in rows if ":" not in r["name"]]}
     if released := [r for r in rows if ":" in r["name"]]:
         groups["released sources"] = released
@@ -155,8 +187,18 @@ def write_table(rows: list[dict[str, Any]]) -> None:
     for title, ones in groups.items():
         counts = Counter(row["state"] for row in ones)
         lines.append(f"| {len(ones)} {title} | {' | '.join(str(counts[state]) for state in STATES)} |")
+    if judged:
+        lines += [
+            "",
+            f"nvcc accepts {sum(row['nvcc'] for row in judged)} of {len(judged)} of those in the manner of tutorials.",
+        ]
     refused = [f"`{row['name']}`" for row in rows if row["state"] == "refused with the reason"]
     lines += ["", f"Refused: {', '.join(refused)}."]
+    if sanitized:
+        lines += [
+            f"With `--sanitize`, {sanitized['right']} of {sanitized['programs']} right programs ran without a report, "
+            f"and {sanitized['named']} of {sanitized['faulty']} faulty ones on each line of the fault alone.",
+        ]
     text = PAGE.read_text()
     before, _, rest = text.partition(begin)
     _, _, after = rest.partition(end)
@@ -168,11 +210,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="programs whose name has it")
     parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--sanitize", action="store_true", help="right and faulty programs with --sanitize")
     parser.add_argument("--main", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
-        run_child(arguments.child, main=arguments.main)
+        run_child(arguments.child, main=arguments.main, sanitize=arguments.sanitize)
         return 0
+    known = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+    if arguments.sanitize:
+        sanitized = check_sanitized(arguments.only)
+        if not arguments.only:
+            RESULT.write_text(json.dumps({**known, "sanitized": sanitized}, indent=1) + "\n")
+            write_table(known["programs"], sanitized)
+        return 1 if sanitized["missed"] else 0
     rows = []
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
         paths = {}
@@ -192,14 +242,15 @@ def main() -> int:
             sys.stdout.flush()
     counts = Counter(row["state"] for row in rows)
     sys.stdout.write(f"{dict(counts)}\n")
-    if arguments.only and RESULT.exists():
+    if arguments.only and known:
         new = {row["name"]: row for row in rows}
-        rows = [new.get(row["name"], row) for row in json.loads(RESULT.read_text())["programs"] if row["name"] in paths]
-    if not arguments.only or RESULT.exists():
+        rows = [new.get(row["name"], row) for row in known["programs"] if row["name"] in paths]
+    if not arguments.only or known:
         machine = {"processor": platform.machine(), "cores": os.cpu_count(), "system": platform.system()}
         result = {"machine": machine, "states": dict(Counter(row["state"] for row in rows)), "programs": rows}
+        result["sanitized"] = known.get("sanitized", {})
         RESULT.write_text(json.dumps(result, indent=1) + "\n")
-        write_table(rows)
+        write_table(rows, result["sanitized"])
     return 1 if counts["wrong"] + counts["wrongly refused"] + counts["hung"] else 0
 
 
