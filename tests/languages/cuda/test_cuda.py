@@ -770,6 +770,50 @@ def test_too_much_shared_memory_is_one_error_for_the_gpu_too(monkeypatch: pytest
     assert "extern __shared__" in only.hint
 
 
+HOST = """\
+#include <vector>
+static void die(cudaError_t e) { if (e) { exit(1); } }
+struct Buffer { std::vector<float> h; float *d; Buffer(int n) : h(n) { die(cudaMalloc(&d, n * 4)); } };
+"""
+
+
+@pytest.mark.nvrtc
+@pytest.mark.skipif(nvrtc.find() is None, reason="NVRTC is not installed (extra: cuda)")
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        # The linker.
+        ("__device__ float g(float);\n__global__ void k(float *x)\n{\n    x[0] = g(x[0]); //!\n}", "Unresolved extern"),
+        # The assembler.
+        (
+            '__global__ void k(int *x)\n{\n    int l;\n    asm("mov.s32 %0, %%lane;" : "=r"(l)); //!\n    *x = l;\n}',
+            "mov",
+        ),
+        ('__device__ int f(int x)\n{\n    int l;\n    asm("add.s32 %0, 1;" : "=r"(l)); //!\n    return l;\n}', "add"),
+        (
+            'extern "C" __global__ void k(int *x) //!\n{\n'
+            "    __shared__ int s[60000];\n    s[*x] = *x;\n    *x = s[7];\n}",
+            "shared data",
+        ),
+        ("__constant__ float c[20000];\n__global__ void k(float *x)\n{\n    *x = c[3]; //!\n}", "constant data"),
+        # Cells in which the parser finds nothing to bind.
+        ("__global__ void k(float *x)\n{\n    x[0] = 1\n} //!", 'expected a ";"'),
+        ("__device__ float f(float x)\n{\n    return (x + 1; //!\n}", 'expected a "[)]"'),
+    ],
+)
+def test_every_message_for_a_gpu_has_its_line(kernel: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a cell has a host's part, and of the programs that read PTX."""
+    monkeypatch.setattr(device, "is_available", lambda: False)
+    cell = HOST + kernel + "\nint main() { Buffer b(3); }\n"
+    with pytest.raises(um.CompileError) as caught:
+        um.compile_cuda(cell, device="gpu", name="In[3]")
+    errors = [d for d in caught.value.diagnostics if d.severity == "error"]
+    assert re.search(message, errors[0].message)
+    assert {d.file for d in errors} == {"In[3]"}
+    lines = cell.split("\n")
+    assert {d.line for d in errors} == {n for n, line in enumerate(lines, 1) if line.endswith("//!")}
+
+
 def test_arguments_for_nvidias_compiler_alone_are_not_the_hosts() -> None:
     b = um.compile_cuda(CELL, device="cpu", compile_args=["--maxrregcount=32", "-arch=sm_90", "-DSIZE=3"])
     assert "mul" in b

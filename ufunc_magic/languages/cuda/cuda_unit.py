@@ -349,6 +349,9 @@ def _compile_device_text(
 ) -> CompiledCell:
     reading = read(source, options=options, name=name, tool=None, unbound=unbound)
     if reading.empty:
+        if reading.tree.root.has_error:
+            text = write_device_text(source, unit=reading.unit, options=reading.options, name=name)
+            nvrtc.compile(text, name=name, cell=source, options=nvrtc.list_nvrtc_flags(options.list_changes()))
         raise describe_nothing_to_bind(reading)
     instances = codegen.make_instances(reading.roles.signatures, reading.unit, options=reading.options)
     expressions = [codegen.type_numbers(k, instance) for k, instance in enumerate(instances)]

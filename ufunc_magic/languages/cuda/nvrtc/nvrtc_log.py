@@ -28,7 +28,7 @@ _CHATTER = r"The warnings can be suppressed|detected in the compilation of|Compi
 _MOST_NOTES = 4
 
 
-def read_log(log: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
+def read_log(log: str, *, name: str, cell: str, ptx: str = "") -> tuple[Diagnostic, ...]:
     """Read NVRTC's log.
 
     Parameters
@@ -36,6 +36,8 @@ def read_log(log: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
     log : str
     name, cell : str
         The cell's name in ``#line`` and its text.
+    ptx : str
+        What the assembler and the linker read, with lines of the cell: their messages name its lines and symbols.
 
     Returns
     -------
@@ -46,7 +48,7 @@ def read_log(log: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
     lines = cell.split("\n")
     messages: list[list[Diagnostic]] = []
     for block in _split_blocks(log):
-        diagnostic = _read_block(block, name, lines)
+        diagnostic = _read_block(block, name, lines, ptx)
         if diagnostic.severity != "note":
             messages.append([diagnostic])
         elif messages:
@@ -71,13 +73,17 @@ def _split_blocks(log: str) -> Iterator[list[str]]:
         yield block
 
 
-def _read_block(block: Sequence[str], name: str, lines: Sequence[str]) -> Diagnostic:
+def _read_block(block: Sequence[str], name: str, lines: Sequence[str], ptx: str) -> Diagnostic:
     match = re.match(_HEAD, block[0])
     if not match:
         bare = re.match(_BARE, block[0])
         assert bare  # a block starts with one of the two
         severity, words = _read_severity(bare["severity"]), bare["words"]
-        return Diagnostic(severity, words, hint=advise(words) if severity != "note" else "")
+        hint = advise(words) if severity != "note" else ""
+        line = _find_in_ptx(block[0], ptx, name)
+        if not 0 < line <= len(lines):
+            return Diagnostic(severity, words, hint=hint)
+        return Diagnostic(severity, words, name, line, text=show_source_line(lines[line - 1], 0)[0], hint=hint)
     severity = _read_severity(match["severity"])
     caret = next((n for n, line in enumerate(block) if n > 1 and line.strip() == "^"), 0)
     # It says so in two ways, by whether it had folders to search.
@@ -94,6 +100,28 @@ def _read_block(block: Sequence[str], name: str, lines: Sequence[str]) -> Diagno
     theirs = file not in (name, GENERATED) and "open source file" not in message
     hint = "" if severity == "note" or theirs else advise(message, shown)
     return Diagnostic(severity, message, file, line, column, option, shown, hint)
+
+
+def _find_in_ptx(message: str, ptx: str, name: str) -> int:
+    """The line of the cell that a message about PTX means, 0 where it is not known."""
+    files = re.findall(r'^\s*\.file\s+(\d+) "(.*)"', ptx, re.MULTILINE)
+    ours = {number for number, path in files if path.endswith(name)}
+    rows = ptx.split("\n")
+    marks = [re.match(r"\s*\.loc\s+(\d+) (\d+)", row) for row in rows]
+    lines = [(n, int(mark[2])) for n, mark in enumerate(marks) if mark and mark[1] in ours]
+    number, symbol = re.search(r", line (\d+);", message), re.search(r"'(\w+)'", message)
+    if number:
+        place = int(number[1]) - 1
+    else:
+        # Of constant memory the largest array is named, by the code that reads it.
+        sizes = [(int(size), word) for word, size in re.findall(r"\.const .* (\w+)\[(\d+)\]", ptx)]
+        word = symbol[1] if symbol else max(sizes)[1] if sizes and "constant data" in message else "$"
+        use = rf"\.entry {re.escape(word)}\(|^(?!\s*[./]).*(?<!\w){re.escape(word)}(?!\w)"
+        place = next((n for n, row in enumerate(rows) if re.search(use, row)), 0)
+    before = [line for n, line in lines if n <= place]
+    after = [line for n, line in lines if n > place]
+    of_function = not number and ".entry" in rows[place]
+    return next(iter(after[:1] if of_function else before[-1:]), 0)
 
 
 def _read_severity(word: str) -> Literal["error", "warning", "note"]:
@@ -118,12 +146,19 @@ def _read_place(
 
 def _flatten(messages: Sequence[Sequence[Diagnostic]], name: str) -> Iterator[Diagnostic]:
     own = any(head.severity == "error" and head.file not in (GENERATED, "") for head, *_ in messages)
+    # Of copies of a function, which the compiler may merge, one at least has its line.
+    placed = {head.message for head, *_ in messages if head.file}
     shown: set[tuple[str, str, str, int]] = set()
     for head, *notes in sorted(messages, key=lambda message: message[0].severity != "error"):
         generated, warning = head.file == GENERATED, head.severity == "warning"
         # A character that C++ does not have is refused byte by byte, a template once for each type.
         at = (head.severity, head.message, head.file, head.line)
-        if at in shown or (generated and (warning or own)) or (warning and head.file != name):
+        if (
+            at in shown
+            or (not head.file and head.message in placed)
+            or (generated and (warning or own))
+            or (warning and head.file != name)
+        ):
             continue
         shown.add(at)
         yield replace(head, line=0, column=0, text="", hint=OURS) if generated else head

@@ -139,6 +139,13 @@ def compile(
     diagnostics = read_log(log, name=name, cell=cell or source)
     if status == nvrtc_result.NVRTC_SUCCESS:
         return Compiled(code, output, arch, diagnostics, symbols, log)
+    if any(d.severity == "error" and not d.file for d in diagnostics):
+        # The assembler and the linker know lines of PTX alone, which it has for a virtual architecture.
+        words.append("-lineinfo")
+        log = _run(before + source, words, provided, output, entries)[1] or log
+        words[0] = f"-arch={arch.replace('sm_', 'compute_')}"
+        ptx = _run(before + source, words, provided, "ptx", entries)[2].rstrip(b"\0").decode(errors="replace")
+        diagnostics = read_log(log, name=name, cell=cell or source, ptx=ptx)
     if "--gpu-architecture" in log:
         known = ", ".join(f"sm_{a}" for a in nvrtc.architectures)
         raise ToolchainError(f"{nvrtc} cannot compile for {arch!r}.", remedy=f"It supports {known}.")
