@@ -248,6 +248,46 @@ def test_interrupt_ends_an_endless_call() -> None:
     assert done.stdout == "interrupted\n2.0\n", done.stderr
 
 
+def test_interrupt_at_any_line_of_a_call_is_heard() -> None:
+    program = """
+import os, signal, sys
+import ufunc_magic as um
+
+f = um.c_ufunc("double f(double x) { return x + 1; }", sandbox=True)
+assert f(1.0) == 2.0
+
+def call(at):
+    # Call f with SIGINT at that event of the sandbox's code; whether the call had so many.
+    left = at
+    def trace(frame, event, argument):
+        nonlocal left
+        if not frame.f_code.co_qualname.startswith("Sandbox."):
+            return None
+        left -= event in ("call", "line")
+        if left < 0:
+            sys.settrace(None)
+            signal.raise_signal(signal.SIGINT)
+        return trace
+    value = None
+    try:
+        sys.settrace(trace)
+        value = f(5.0)
+    except KeyboardInterrupt:
+        pass
+    sys.settrace(None)
+    assert left >= 0 or value is None, f"event {at}: not heard, and the value is {value}"
+    assert left < 0 or value == 6.0, value
+    return left < 0
+
+at = 0
+while call(at):
+    assert f(2.0) == 3.0
+    at += 1
+print(at > 30)
+"""
+    assert run_python(program, code=None).stdout == "True\n"
+
+
 def test_pickled_function_stays_in_its_sandbox(made: Any) -> None:
     assert pickle.loads(pickle.dumps(made.mul)) is made.mul
     program = (

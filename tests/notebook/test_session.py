@@ -247,6 +247,26 @@ def test_output_comes_where_the_system_has_no_files_in_memory(kernel: Kernel) ->
     assert kernel.stdout("print('before'); _ = speak(1); print('after')") == "before\n1 bottles\nafter\n"
 
 
+def test_interrupt_before_the_first_statement_stops_the_cell(kernel: Kernel) -> None:
+    assert kernel.stdout(PRINTS) == ""
+    kernel.run(
+        "import os, signal, threading\n"
+        "class Early(threading.Thread):\n"
+        "    original = threading.Thread\n"
+        "    def start(self):\n"
+        "        threading.Thread = self.original\n"
+        "        os.kill(os.getpid(), signal.SIGINT)  # while the output of C is redirected\n"
+        "        super().start()\n"
+        "threading.Thread = Early"
+    )
+    execution = kernel.run("reached = True")
+    assert execution.error is not None
+    assert execution.error["ename"] == "KeyboardInterrupt"
+    assert execution.text("stdout") + execution.text("stderr") == ""
+    assert kernel.value("'reached' in globals()") == "False"
+    assert kernel.stdout("print('before'); _ = speak(1); print('after')") == "before\n1 bottles\nafter\n"
+
+
 def test_interrupting_the_kernel_stops_what_runs_and_nothing_else(kernel: Kernel, tmp_path: Path) -> None:
     kernel.run("import os, pathlib")
     process = int(kernel.value("os.getpid()"))

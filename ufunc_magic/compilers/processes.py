@@ -15,7 +15,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -135,7 +134,7 @@ def _run_pair(commands: Sequence[Sequence[str]], text: str, folder: pathlib.Path
     processes = list[Process]()
     try:
         for command in commands:
-            with _defer_interrupts():
+            with runtime.defer_interrupts():
                 pipes = {"stdin": processes[0].stdout, "stderr": subprocess.DEVNULL} if processes else {}
                 try:
                     process = ready or subprocess.Popen(command, **(_make_options(command, folder) | pipes))
@@ -163,7 +162,7 @@ def _run_pair(commands: Sequence[Sequence[str]], text: str, folder: pathlib.Path
             work.end_folder(folder)
         raise
     finally:
-        with _defer_interrupts():
+        with runtime.defer_interrupts():
             for process in processes:
                 if process.returncode is None:
                     end_process(process)
@@ -312,7 +311,7 @@ def run_and_show(
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     ending, ours = os.pipe()  # ours is closed by the system where this process is killed
     command = [sys.executable, "-c", _END_WITH_PARENT.format(ending=ending, parent=os.getpid()) + program, *words]
-    with _defer_interrupts():
+    with runtime.defer_interrupts():
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -330,7 +329,7 @@ def run_and_show(
         return process.wait()
     finally:
         work.shown = ""
-        with _defer_interrupts():
+        with runtime.defer_interrupts():
             end_process(process)
             os.close(ours)
 
@@ -391,23 +390,6 @@ def end_on_error(folder: pathlib.Path) -> Iterator[None]:
         # After an error, another attempt may follow in the folder; after an interrupt, none.
         work.end_folder(folder, and_later=not isinstance(fault, Exception))
         raise
-
-
-@contextlib.contextmanager
-def _defer_interrupts() -> Iterator[None]:
-    """Delay interrupts to the end of the block, so that no process is lost or half ended."""
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield
-        return
-    interrupts: list[Any] = []
-    signal.signal(signal.SIGINT, lambda *received: interrupts.append(received))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if interrupts:
-            before(*interrupts[0])
 
 
 def _kill(process: Process) -> None:

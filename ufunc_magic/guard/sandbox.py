@@ -36,22 +36,30 @@ _STEP = 4096
 
 _UNHARMED = "Your session is not affected: the next call starts a new sandbox."
 
+
+class _Answer(ctypes.Structure):
+    """``Answer`` of ``templates/driver.c``."""
+
+    _fields_ = (
+        *(("made_by", ctypes.c_void_p), ("said", ctypes.c_void_p), ("kind", ctypes.c_void_p)),
+        ("flags", ctypes.c_uint),
+    )
+
+
 _Remote = ctypes.CFUNCTYPE(
-    ctypes.c_void_p,
+    None,
     ctypes.c_ssize_t,
     ctypes.POINTER(ctypes.c_void_p),
     ctypes.POINTER(ctypes.c_ssize_t),
     ctypes.POINTER(ctypes.c_ssize_t),
+    ctypes.POINTER(_Answer),
 )
 
 
 class _Call(ctypes.Structure):
     """``Remote`` of ``templates/driver.c``."""
 
-    _fields_ = (
-        *(("call", _Remote), ("index", ctypes.c_ssize_t), ("kind", ctypes.c_void_p), ("flags", ctypes.c_uint)),
-        ("made_by", ctypes.c_void_p),
-    )
+    _fields_ = (("call", _Remote), ("index", ctypes.c_ssize_t), ("interrupt", ctypes.c_void_p))
 
 
 @dataclass
@@ -91,8 +99,8 @@ class Sandbox:
         """Return by loop index the addresses for NumPy and their data."""
         data = {}
         for loop in code.loops:
-            call = _Call(index=loop.index, kind=id(CellCrashed))
-            call.call = _Remote(self._make_callback(code, loop.types, call))
+            call = _Call(index=loop.index, interrupt=id(KeyboardInterrupt))
+            call.call = _Remote(self._make_callback(code, loop.types))
             self._calls.append(call)
             data[loop.index] = ctypes.addressof(call)
         return dict.fromkeys(data, self.loop), data
@@ -150,7 +158,7 @@ class Sandbox:
             try:
                 answer = self._ask(server, request)
             except KeyboardInterrupt:
-                self.end()
+                self.end(at_once=True)
                 raise
             if answer is None:
                 raise CellCrashed(f"{code.name} {self.end().rstrip('.')}.\n{_UNHARMED}")
@@ -160,28 +168,38 @@ class Sandbox:
                     copy(place, to=operand)
         return fault.decode(errors="replace"), stray, array_places
 
-    def _make_callback(self, code: FunctionCode, types: Sequence[int], call: _Call) -> Callable[..., int | None]:
-        """Make the callback of a loop.  It returns an exception as text: none can leave a callback."""
+    def _make_callback(self, code: FunctionCode, types: Sequence[int]) -> Callable[..., None]:
+        """Make the callback of a loop.  It answers with an exception as text: none can leave a callback."""
 
-        def remote(index: int, args: Any, dimensions: Any, steps: Any) -> int | None:
-            fault: BaseException
+        def remote(index: int, args: Any, dimensions: Any, steps: Any, answers: Any) -> None:
+            answer = answers[0]
             try:
                 with self._lock:
                     operands = describe_operands(types, code.nin, code.cores, args, dimensions, steps)
-                    call.flags = self._run(code, operands, types, call)
-                return None
-            except (CellCrashed, RuntimeError, MemoryError) as raised:
-                fault = raised
-            except (KeyboardInterrupt, OSError, ValueError) as raised:
-                self.end()
-                fault = raised
-            call.kind = id(type(fault))
-            self._own.text = ctypes.c_char_p(str(fault).encode())
-            return ctypes.cast(self._own.text, ctypes.c_void_p).value
+                    answer.flags = self._run(code, operands, types, index, answer.made_by)
+            except (CellCrashed, RuntimeError, MemoryError) as fault:
+                self._answer_with(answer, fault)
+            except BaseException as fault:  # noqa: BLE001 - a handler of signals may raise anything
+                self._answer_with(answer, fault)
+                self.end(at_once=True)
+            else:
+                answer.said = None
 
         return remote
 
-    def _run(self, code: FunctionCode, operands: Sequence[OperandMemory], types: Sequence[int], call: _Call) -> int:
+    def _answer_with(self, answer: _Answer, fault: BaseException) -> None:
+        self._own.text = ctypes.c_char_p(str(fault).encode())
+        answer.kind = id(type(fault))
+        answer.said = ctypes.cast(self._own.text, ctypes.c_void_p).value
+
+    def _run(
+        self,
+        code: FunctionCode,
+        operands: Sequence[OperandMemory],
+        types: Sequence[int],
+        index: int,
+        made_by: int | None,
+    ) -> int:
         """Run one call, in pieces if no operands overlap; return the floating-point flags that it raised."""
         count = operands[0].shape[0]
         _, size, overlap = lay_out(operands)
@@ -189,10 +207,10 @@ class Sandbox:
         flags = 0
         for start in range(0, count, piece):
             part = [operand.part(start, min(piece, count - start)) for operand in operands]
-            answer, there, _ = self._run_piece(code, part, call.index)
+            answer, there, _ = self._run_piece(code, part, index)
             if answer is None:
                 how = self.end().rstrip(".")
-                values, where = self._find_element(code, part, types, call)
+                values, where = self._find_element(code, part, types, index, made_by)
                 words = f"{code.name}({', '.join(values)})" if values else code.name
                 raise CellCrashed(f"{words} {how}{where}.\n{_UNHARMED}")
             flags |= answer["flags"]
@@ -218,7 +236,12 @@ class Sandbox:
         return self._ask(server, request), there, server.memory
 
     def _find_element(
-        self, code: FunctionCode, part: Sequence[OperandMemory], types: Sequence[int], call: _Call
+        self,
+        code: FunctionCode,
+        part: Sequence[OperandMemory],
+        types: Sequence[int],
+        index: int,
+        made_by: int | None,
     ) -> tuple[list[str], str]:
         """The inputs of the element that ended the server, and its index, in words; empty where they are not certain.
 
@@ -226,7 +249,7 @@ class Sandbox:
         """
         begun = 0
         for step in (_STEP, 1):
-            answer, there, memory = self._run_piece(code, part, call.index, step, begun)
+            answer, there, memory = self._run_piece(code, part, index, step, begun)
             if answer is not None:
                 return [], ""
             self.end()
@@ -237,7 +260,7 @@ class Sandbox:
             for place, kind in zip(there[: code.nin], types, strict=False)
         ]
         dims = [len(core) for core in code.cores[: code.nin]]
-        return [*map(runtime.show_value, values)], runtime.describe_index(code.name, call.made_by, dims, values)
+        return [*map(runtime.show_value, values)], runtime.describe_index(code.name, made_by, dims, values)
 
     def _ask(self, server: _Server, request: dict[str, Any]) -> dict[str, Any] | None:
         """The answer of the server; None if it ended."""
@@ -287,8 +310,8 @@ class Sandbox:
         address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
         return _Server(ours, memory, address, answer["process"])
 
-    def end(self) -> str:
-        """End the process; return how it ended."""
+    def end(self, *, at_once: bool = False) -> str:
+        """End the process, which may end by itself first if it need not be ``at_once``; return how it ended."""
         server, self._server = self._server, None
         if server is None:
             return ""
@@ -296,7 +319,7 @@ class Sandbox:
         if server.owner != os.getpid():
             return ""
         with contextlib.suppress(OSError):
-            answer = guard_process.ask({"task": "end", "process": server.number}, [])
+            answer = guard_process.ask({"task": "end", "process": server.number, "at_once": at_once}, [])
             status, printed = answer["status"], answer["printed"].decode(errors="replace").strip()
             if os.WIFSIGNALED(status):
                 ended = signal.Signals(os.WTERMSIG(status))

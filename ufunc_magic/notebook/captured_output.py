@@ -9,6 +9,7 @@ that prints while it holds the GIL would wait for a reader that waits for the GI
 
 from __future__ import annotations
 
+import ast
 import codecs
 import contextlib
 import os
@@ -142,6 +143,7 @@ class Capture:
         self._shell = shell
         self._registered = False
         self._forwarding: _Forwarding | None = None
+        self._stopper = _StopAtOnce()
 
     def begin(self) -> None:
         """Forward C output from now on: in the running cell and in every later one."""
@@ -149,7 +151,8 @@ class Capture:
             self._shell.events.register("pre_execute", self._start)
             self._shell.events.register("post_execute", self._stop)
             self._registered = True
-        self._start()
+        with _defer_interrupts():
+            self._open()
 
     def end(self) -> None:
         """Stop forwarding, for good."""
@@ -159,18 +162,50 @@ class Capture:
             self._registered = False
             self._stop()
 
+    def stop_cell(self) -> None:
+        """Stop the cell that is about to run.
+
+        An interrupt while IPython calls what is registered for the beginning of a cell does not stop the cell.
+        """
+        if self._stopper not in self._shell.ast_transformers:
+            self._shell.ast_transformers.append(self._stopper)
+
     def _start(self) -> None:
+        try:
+            with _defer_interrupts():
+                if self._stopper in self._shell.ast_transformers:
+                    self._shell.ast_transformers.remove(self._stopper)
+                self._open()
+        except KeyboardInterrupt:
+            self.stop_cell()
+
+    def _open(self) -> None:
         # A terminal's C output goes where Python's goes.
         kernel = getattr(self._shell, "kernel", None) is not None
         if self._forwarding is None and kernel and sys.platform != "win32":
             self._forwarding = _Forwarding()
 
     def _stop(self) -> None:
-        forwarding, self._forwarding = self._forwarding, None
-        if forwarding is not None:
-            forwarding.end()
-        else:
-            _flush_output()
+        with contextlib.suppress(KeyboardInterrupt), _defer_interrupts():  # the cell has ended
+            forwarding, self._forwarding = self._forwarding, None
+            if forwarding is not None:
+                forwarding.end()
+            else:
+                _flush_output()
+
+
+class _StopAtOnce:
+    """Changes a cell for IPython, so that it is interrupted before its first statement."""
+
+    def visit(self, cell: ast.Module) -> ast.Module:
+        cell.body[:0] = ast.parse("raise KeyboardInterrupt").body
+        return cell
+
+
+def _defer_interrupts() -> contextlib.AbstractContextManager[None]:
+    from ..runtime import defer_interrupts  # not needed to load the extension
+
+    return defer_interrupts()
 
 
 def _flush_output() -> None:

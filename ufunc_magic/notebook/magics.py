@@ -163,7 +163,10 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         if "ufunc_magic.runtime.loader" in sys.modules:  # otherwise no C code is loaded
             from ..runtime import check_handlers
 
-            check_handlers()
+            try:
+                check_handlers()
+            except KeyboardInterrupt:
+                self.capture.stop_cell()
 
     def after_cell(self, result: ExecutionResult) -> None:
         """No cell of the notebook is running any more."""

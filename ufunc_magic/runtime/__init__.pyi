@@ -6,6 +6,7 @@ from .class_files import share_classes as share_classes
 from .def_function import DefFunction as DefFunction, find_ufunc as find_ufunc
 from .exception_codec import make_exception as make_exception
 from .faults import describe_index as describe_index, show_value as show_value
+from .interrupts import defer_interrupts as defer_interrupts
 from .line_table import read_line_table as read_line_table
 from .loader import (
     Library as Library,

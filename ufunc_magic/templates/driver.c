@@ -1851,20 +1851,26 @@ done:
 
    What NumPy calls where the code itself must not run here: see ufunc_magic/guard/sandbox.py. */
 typedef struct {
-    const char *(*call)(ptrdiff_t, char **, const ptrdiff_t *, const ptrdiff_t *); /* NULL, or what went wrong */
-    ptrdiff_t index;
-    void *kind; /* class of the exception */
-    Flags flags;
     const UfuncCall *made_by; /* NULL: a method's */
+    const char *said;         /* NULL, or what went wrong */
+    void *kind;               /* class of the exception */
+    Flags flags;
+} Answer;
+typedef struct {
+    void (*call)(ptrdiff_t, char **, const ptrdiff_t *, const ptrdiff_t *, Answer *);
+    ptrdiff_t index;
+    void *interrupt; /* KeyboardInterrupt */
 } Remote;
 
 EXPORT void __ufm_remote_loop(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *data)
 {
-    Remote *remote = data;
+    const Remote *remote = data;
     const Flags before = raised();
-    if (dimensions[0] <= 0 || doomed(ask_own())) return;
-    remote->made_by = ask_own()->call;
-    const char *said = remote->call(remote->index, args, dimensions, steps);
-    if (said) fail(remote->kind, said);
-    set_raised(said ? before : before | (remote->flags & ALL_FLAGS));
+    /* ctypes drops an interrupt that comes before the callback's first line, and after its last one.  So it is looked for
+       here, and an answer is one only if the callback has written it. */
+    if (dimensions[0] <= 0 || doomed(ask_own()) || interrupted()) return;
+    Answer answer = {.made_by = ask_own()->call, .said = "", .kind = remote->interrupt};
+    remote->call(remote->index, args, dimensions, steps, &answer);
+    if (answer.said) fail(answer.kind, answer.said);
+    set_raised(answer.said ? before : before | (answer.flags & ALL_FLAGS));
 }

@@ -213,10 +213,10 @@ class Helper:
         return {"process": process}
 
     def end_server(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Wait a moment for a server to end by itself, then end it; return its status and output."""
+        """Wait a moment for a server to end by itself, or end it at once; return its status and output."""
         process, status = request["process"], 0
         with contextlib.suppress(OSError):
-            for _ in range(50):
+            for _ in range(0 if request["at_once"] else 50):
                 ended, status = os.waitpid(process, os.WNOHANG)
                 if ended:
                     break
