@@ -95,6 +95,23 @@ def test_a_loop_that_depends_on_data_is_named_by_its_line() -> None:
     assert f"root  d->d: {_note(report)}" in str(report.views[0])
 
 
+@pytest.mark.skipif(find().kind != "gcc", reason="a reason of gcc's")
+def test_a_gather_that_is_not_vectorized_has_its_reason_and_the_remedy() -> None:
+    source = """\
+// ufunc: (m),(n)->(n)
+void take(const double *Q t, const int *Q i, double *Q out, int m, int n) {
+    for (int k = 0; k < n; k++)
+        out[k] = t[i[k]];
+}
+"""
+    options = {"time": 0.1, "data": "np.arange(9e4), np.arange(90_000, dtype=np.int32)", "show": "vec"}
+    build = um.compile_c(source.replace("*Q", "*"))
+    assert "line 3 (it reads or writes by an index" in str(build.report(**options).views[0])
+    assert "restrict" in _note(build.report(**options))
+    view = str(um.compile_c(source.replace("*Q", "*restrict")).report(**options).views[0])
+    assert "by an index" not in view
+
+
 def test_a_table_costs_at_most_one_compilation_and_another_one_none(compiled: list[object]) -> None:
     build = um.compile_c(ROOT)
     notes = [_note(build.report(time=0.1, size=20_000, show=show)) for show in ("vec", "", "")]

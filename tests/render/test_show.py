@@ -243,6 +243,14 @@ In[3]:9:3: missed: statement clobbers memory: puts (&x);
 <ufunc_magic>:101:5: optimized: loop vectorized using 32 byte vectors
 <ufunc_magic>:110:12: note: vectorized 1 loops in function.
 """
+GATHER = """\
+In[3]:4:19: missed:   possible alias involving gather/scatter between *_19 and *_21
+In[3]:3:23: missed:  bad data dependence.
+In[3]:3:23: missed:   not vectorized: no vectype for stmt: _22 = *_19;
+In[3]:3:23: missed: couldn't vectorize loop
+In[3]:4:19: missed: not vectorized: no vectype for stmt: _22 = *_19;
+In[3]:5:1: missed:  not vectorized: no grouped stores in basic block.
+"""
 CLANG = """\
 --- !Analysis
 Pass:            loop-vectorize
@@ -271,6 +279,8 @@ def test_remarks_of_gcc_and_clang_are_read() -> None:
         "In[3]:7:28: missed: couldn't vectorize loop\nIn[3]:5:8: missed: not vectorized: unhandled relevant PHI: x_1.\n"
     )
     assert read_remarks(of_gcc_16) == (Remark("In[3]", 7, False, "unhandled relevant PHI: x_1"),)
+    (of_gather,) = read_remarks(GATHER)
+    assert (of_gather.line, spell_reason(of_gather.words)[:31]) == (3, "it reads or writes by an index,")
     of_clang = [(r.file, r.line, r.vectorized) for r in read_remarks(CLANG)]
     assert of_clang == [("In[3]", 19, False), ("In[3]", 5, True)]
 
@@ -284,12 +294,19 @@ def test_remarks_of_gcc_and_clang_are_read() -> None:
         ("unhandled relevant PHI: x_1", "each step needs a result of the step before"),
         ("call instruction cannot be vectorized", "it calls a function that has no vector form"),
         ("no vectype for stmt: _3 = f (x_2);", ""),
+        ("control flow in loop", "a branch or an early exit in it"),
         ("unsupported use in stmt", "each step needs a result of the step before"),
         ("something new: _3 = *_4;", "something new"),
     ],
 )
 def test_reasons_of_compilers_are_said_in_plain_words(words: str, plain: str) -> None:
     assert spell_reason(words) == plain
+
+
+def test_control_flow_is_said_as_the_ir_knows_it() -> None:
+    for words in ("control flow in loop", "loop control flow is not understood by vectorizer"):
+        assert spell_reason(words, "a `break`") == "a `break` ends it early"
+        assert spell_reason(words, "") == "a branch in it"
 
 
 def test_the_generated_unit_is_shown_without_the_system_s_headers() -> None:

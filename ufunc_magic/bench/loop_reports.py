@@ -39,7 +39,7 @@ def _recall(object_code: ObjectCode) -> dict[str, LoopReport] | None:
 
 def _name_fact(object_code: ObjectCode) -> str:
     """The name of remembered reports; each processor runs its own clone of a loop."""
-    return f"loops 5 {object_code.digest} {' '.join(sorted(cpu_features()))}"
+    return f"loops 6 {object_code.digest} {' '.join(sorted(cpu_features()))}"
 
 
 class LoopReports:

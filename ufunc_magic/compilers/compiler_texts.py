@@ -85,9 +85,10 @@ def _choose_text_options(tool: Toolchain, remarks: Path) -> tuple[str, ...]:
     match tool.kind:
         case "gcc":
             # -fdirectives-only: macros of the unit stay as they are written.  -fno-ipa-icf: functions that do the same
-            # have their instructions each, and not one a jump to the other.
+            # have their instructions each, and not one a jump to the other.  -internals: with the reasons for each kind
+            # of vectors.
             listing = "-g1", "-save-temps=obj", "-fdirectives-only", "-fno-ipa-icf"
-            return (*listing, f"-fopt-info-vec-optimized-missed={remarks}")
+            return (*listing, f"-fopt-info-vec-optimized-missed-internals={remarks}")
         case "clang":
             passes = "-foptimization-record-passes=loop-vectorize"
             return (

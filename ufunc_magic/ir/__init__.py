@@ -26,7 +26,7 @@ from .constants import (
 from .effects import Effects as Effects, PointerEffect as PointerEffect, find_effects as find_effects
 from .index_bounds import find_index_bounds as find_index_bounds
 from .length_hints import LengthHint as LengthHint, find_length_hints as find_length_hints
-from .loop_places import find_loop_lines as find_loop_lines, find_loops as find_loops, repeats as repeats
+from .loop_places import GOTO as GOTO, find_loop_lines as find_loop_lines, find_loops as find_loops, repeats as repeats
 from .math_functions import (
     CONSTANTS as CONSTANTS,
     LIMITS as LIMITS,

@@ -6,18 +6,28 @@ from collections.abc import Iterable, Iterator
 
 from .constants import evaluate_integer
 from .nodes import (
+    Assert,
+    Break,
     CountedFor,
     DoWhile,
     For,
     ForEach,
     FunctionIR,
+    Logical,
     Node,
     OpaqueStatement,
     Position,
     Program,
+    Raise,
+    Return,
+    Switch,
     While,
+    list_children,
     walk,
 )
+
+#: The reason of an `OpaqueStatement` that is a jump.
+GOTO = "uses `goto`"
 
 
 def find_loops(node: Node) -> Iterator[Position]:
@@ -25,17 +35,56 @@ def find_loops(node: Node) -> Iterator[Position]:
 
     ``do { ... } while (0)``, which macros are made of, is no loop.
     """
+    return (loop.at for loop in _find_loop_nodes(node))
+
+
+def _find_loop_nodes(node: Node) -> Iterator[Node]:
     for inner in walk(node):
         match inner:
             case DoWhile(test=test) if evaluate_integer(test) == 0:
                 pass
             case CountedFor() | For() | ForEach() | While() | DoWhile() | OpaqueStatement(repeats=True):
-                yield inner.at
+                yield inner
 
 
-def find_loop_lines(functions: Iterable[FunctionIR]) -> tuple[int, ...]:
-    """The lines of the cell on which loops of these functions begin."""
-    return tuple(sorted({at.line for function in functions for at in find_loops(function.body)} - {0}))
+def find_loop_lines(functions: Iterable[FunctionIR]) -> dict[int, str | None]:
+    """The lines of the cell on which loops of these functions begin, and what ends a loop of the line early.
+
+    That is ``"a `break` or a `return`"``, ``""`` for nothing, or None where the IR does not know.
+    """
+    exits: dict[int, list[str | None]] = {}
+    for function in functions:
+        for loop in _find_loop_nodes(function.body):
+            exits.setdefault(loop.at.line, []).extend(_list_exits(loop))
+    exits.pop(0, None)
+    return {line: _join_words(words) for line, words in sorted(exits.items())}
+
+
+def _join_words(words: list[str | None]) -> str | None:
+    known = [word for word in words if word is not None]
+    return " or ".join(dict.fromkeys(known)) if len(known) == len(words) else None
+
+
+def _list_exits(loop: Node) -> Iterator[str | None]:
+    """The statements that may leave a loop before its condition does; None for a statement that is not known."""
+    if isinstance(loop, For | While | DoWhile) and isinstance(loop.test, Logical):
+        yield "its second condition"
+    waiting = [(loop, True)] if isinstance(loop, OpaqueStatement) else [(node, True) for node in list_children(loop)]
+    while waiting:
+        node, own = waiting.pop(0)
+        match node:
+            case Break() if own:
+                yield "a `break`"
+            case Return():
+                yield "a `return`"
+            case OpaqueStatement(repeats=True):
+                yield "a `goto`" if node.reason == GOTO else None
+            case Raise():
+                yield "an exception"
+            case Assert():
+                yield "an assertion"
+        own = own and not isinstance(node, CountedFor | For | ForEach | While | DoWhile | Switch)
+        waiting += [(inner, own) for inner in list_children(node)]
 
 
 def repeats(program: Program, function: FunctionIR) -> bool:

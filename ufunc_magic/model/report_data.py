@@ -85,7 +85,8 @@ class ReportData:
 
     ``functions`` are those of the object code, in its order; ``refused`` gives, by name, the reasons why others are not
     bound; ``command`` is the compiler's; ``annotated`` the view of ``--annotate``, as JSON; ``loop_lines`` are the
-    lines on which loops of the cell begin.
+    lines on which loops of the cell begin, each with what ends the loop early: ``"a `break` or a `return`"``, ``""``,
+    or None where that is not known.
     """
 
     functions: tuple[CellFunction, ...] = ()
@@ -93,7 +94,7 @@ class ReportData:
     notes: tuple[str, ...] = ()
     command: str = ""
     annotated: str = ""
-    loop_lines: tuple[int, ...] = ()
+    loop_lines: Mapping[int, str | None] = field(default_factory=dict)
     refused: Mapping[str, Diagnostic] = field(default_factory=dict)
 
     @property
@@ -125,7 +126,7 @@ class ReportData:
             notes=tuple(values["notes"]),
             command=values["command"],
             annotated=values["annotated"],
-            loop_lines=tuple(values["loop_lines"]),
+            loop_lines={int(line): words for line, words in values["loop_lines"].items()},
             refused={name: Diagnostic(**d) for name, d in values["refused"].items()},
         )
 

@@ -5,6 +5,7 @@ They are apart from the types, because a call, a worker or a cell from the cache
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -187,8 +188,8 @@ class BodyFacts:
         Names called, the cell's own functions included.
     loops : bool
         It holds a loop or goto.
-    loop_lines : tuple of int
-        Where its loops begin, as lines of the cell.
+    loop_lines : dict
+        Line of the cell on which a loop begins -> what ends the loop early, see `ReportData.loop_lines`.
     loop_ends : frozenset of str
         Integer parameters to which its loops count from 0.
     pure : bool
@@ -208,7 +209,7 @@ class BodyFacts:
 
     calls: frozenset[str] = frozenset()
     loops: bool = False
-    loop_lines: tuple[int, ...] = ()
+    loop_lines: Mapping[int, str | None] = field(default_factory=dict, hash=False)
     loop_ends: frozenset[str] = frozenset()
     pure: bool = False
     traceless: bool = False
@@ -318,9 +319,9 @@ class Unit:
     untyped: tuple[str, ...] = ()
 
     @property
-    def loop_lines(self) -> tuple[int, ...]:
-        """The lines of the cell on which loops begin."""
-        return tuple(sorted({line for function in self.functions for line in function.body.loop_lines}))
+    def loop_lines(self) -> dict[int, str | None]:
+        """The lines of the cell on which loops begin, with what ends them early."""
+        return {line: words for function in self.functions for line, words in function.body.loop_lines.items()}
 
     @cached_property
     def calls_by_function(self) -> dict[str, frozenset[str]]:

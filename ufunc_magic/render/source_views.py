@@ -246,6 +246,8 @@ def show_vectorization(
         elif any(line in span for span in fine):
             continue
         else:
-            words = ": ".join(filter(None, ("is not vectorized", spell_reason(about[0].words))))
+            words = ": ".join(
+                filter(None, ("is not vectorized", spell_reason(about[0].words, cell.report_data.loop_lines.get(line))))
+            )
         parts.append((f"line {place.line(line)}: this loop {words}", f"    {_read_source(lines, line)}"))
     return View(place.name, f"loops that {object_code.toolchain or 'the compiler'} vectorized", tuple(parts))

@@ -15,7 +15,7 @@ from ..model import CellPlace, CompiledCell, ObjectCode
 from .assembly import HotLoop, Listing
 from .tables import spell_ratio
 
-_GCC = re.compile(r"(?m)^(.*?):(\d+):\d+: (optimized|missed|note): +(.*)$")
+_GCC = re.compile(r"(?m)^(.*?):(\d+):\d+: (optimized|missed|note): ( *)(.*)$")
 _YAML = re.compile(r"--- !(Passed|Missed|Analysis)\w*\n(.*?)\n\.\.\.", re.DOTALL)
 _YAML_PLACE = re.compile(r"DebugLoc:\s+\{ File: '?([^,']*)'?, Line: (\d+), Column: \d+ \}")
 _YAML_STRING = re.compile(r"- \w+:\s+(?:'((?:[^']|'')*)'|\"((?:[^\"\\]|\\.)*)\"|([^\n]+))")
@@ -26,12 +26,20 @@ ANY_ORDER = "--fast-math allows any order"
 #: clang's reason for a sum whose order C fixes.
 _ORDER = "reorder floating-point operations"
 
+#: gcc's reason for arrays that are read or written by an index and may overlap: a note on one kind of vectors.  Then it
+#: tries smaller kinds, and its last words are on the smallest one.
+_OVERLAP = "possible alias involving gather/scatter"
+
+#: A compiler's reason for a loop that more than its counter controls, where nothing else is known of the loop.
+_BRANCH = "a branch or an early exit in it"
+
 #: Parts of gcc's and clang's reasons, and the reasons in a user's words.
 _REASONS = (
     ("number of iterations cannot be computed", "the data decide when it ends"),
     ("could not determine number of loop iterations", "the data decide when it ends"),
-    ("control flow in loop", "a branch or an early exit in it"),
-    ("loop control flow is not understood", "a branch or an early exit in it"),
+    (_OVERLAP, "it reads or writes by an index, and its arrays may overlap unless they are restrict"),
+    ("control flow in loop", _BRANCH),
+    ("loop control flow is not understood", _BRANCH),
     ("data ref analysis failed", "the compiler cannot follow its indices"),
     ("cannot identify array bounds", "the compiler cannot follow its indices"),
     ("complicated access pattern", "its steps through memory are irregular"),
@@ -52,9 +60,14 @@ _REASONS = (
 )
 
 
-def spell_reason(words: str) -> str:
-    """A compiler's reason in the words of users; an unknown one without the compiler's own variables."""
+def spell_reason(words: str, exits: str | None = None) -> str:
+    """A compiler's reason in the words of users; an unknown one without the compiler's own variables.
+
+    ``exits`` says what ends the loop early, if that is known.
+    """
     known = next((plain for part, plain in _REASONS if part in words), None)
+    if known == _BRANCH and exits is not None:
+        return f"{exits} ends it early" if exits else "a branch in it"
     return re.sub(r"(( for)? stmt)?:.*", "", words) if known is None else known
 
 
@@ -73,14 +86,21 @@ def read_remarks(text: str) -> tuple[Remark, ...]:
     if text.lstrip().startswith("---"):
         return tuple(filter(None, map(_read_record, _YAML.findall(text))))
     remarks = []
-    messages = _GCC.findall(text)
-    for before, (file, line, kind, words) in zip([("", "0", "", ""), *messages], messages, strict=False):
+    before, overlap = ("", "0", ""), ""
+    for file, line, kind, indent, words in _GCC.findall(text):
+        if indent:  # a detail of the analysis of the loop whose result follows
+            overlap = words if _OVERLAP in words else overlap
+            continue
         if kind == "optimized" and "loop vectorized" in words:
             remarks.append(Remark(file, int(line), True, words))
+            overlap = ""
         elif kind == "missed" and words.startswith("not vectorized:"):
             # gcc 16 gives the reason the place of a value of the loop; the line before it has the loop's own.
-            file, line = before[:2] if before[3].startswith("couldn't vectorize loop") else (file, line)
-            remarks.append(Remark(file, int(line), False, words.partition(":")[2].strip(" .")))
+            place = before[:2] if before[2].startswith("couldn't vectorize loop") else (file, line)
+            reason = overlap or words.partition(":")[2].strip(" .")
+            remarks.append(Remark(place[0], int(place[1]), False, reason))
+            overlap = ""
+        before = file, line, words
     return tuple(remarks)
 
 
@@ -183,7 +203,9 @@ def _report_loop(cell: CompiledCell, listing: Listing, remarks: Sequence[Remark]
         generated = _find_generated_lines(listing, [entry.index for entry in code.loops])
         ours = (r for r in remarks if r.file == GENERATED and r.line in generated and not r.vectorized)
         reason = next((r.words for r in ours), "")
-    return LoopReport(loop.name, loop.types, line=line, reason=spell_reason(reason))
+    return LoopReport(
+        loop.name, loop.types, line=line, reason=spell_reason(reason, cell.report_data.loop_lines.get(line))
+    )
 
 
 def _find_generated_lines(listing: Listing, indices: Sequence[int]) -> frozenset[int]:

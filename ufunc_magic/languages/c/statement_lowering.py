@@ -11,6 +11,7 @@ from tree_sitter import Node
 from ...ir import (
     CHARACTERS,
     CONTAINER,
+    GOTO,
     LONG,
     SIZE,
     VOID,
@@ -312,7 +313,7 @@ class StatementLowerer(LoopLowerer):
         return [Continue(at=self.find_position(node))]
 
     def _lower_goto(self, node: Node) -> list[Statement]:
-        return [OpaqueStatement(at=self.find_position(node), reason="uses `goto`", text=take_text(node), repeats=True)]
+        return [OpaqueStatement(at=self.find_position(node), reason=GOTO, text=take_text(node), repeats=True)]
 
     def _lower_labeled(self, node: Node) -> list[Statement]:
         return self._lower_unknown(node)

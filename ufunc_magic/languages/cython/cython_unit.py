@@ -168,8 +168,8 @@ def _find_blamed(error: CompileError | LinkError, translated: Translated) -> set
     return {find_function_at(diagnostic.line, lines) for diagnostic in error.diagnostics}
 
 
-def _find_loop_lines(program: Program | None) -> tuple[int, ...]:
-    """The lines of the cell on which loops begin."""
+def _find_loop_lines(program: Program | None) -> dict[int, str | None]:
+    """The lines of the cell on which loops begin, with what ends them early."""
     functions = program.functions.values() if program is not None else ()
     return find_loop_lines(function for several in functions for function in several)
 
