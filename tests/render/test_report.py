@@ -282,9 +282,12 @@ def test_tables_for_papers_and_web_pages() -> None:
         "| Python loop | 152 ms | 152 ns | 1x |  |",
     ]
     odd = Comparison("a_b", (Row("50 % | _x_", "other", 1, 1, 1.0, agreement=DISAGREES),))
-    assert r"50 % \| _x_ | 1.00 s" in odd.to_markdown()
+    assert r"50 % \| \_x\_ | 1.00 s" in odd.to_markdown()
+    named = Comparison("a_b", tuple(Row(name, "other", 1, 1, 1.0) for name in ("my_f", "<lambda>", "x*y*z")))
+    assert all(f"| {text} | 1.00 s" in named.to_markdown() for text in ("my_f", r"\<lambda>", r"x\*y\*z"))
+    assert r"\textless{}lambda\textgreater{} & 1.00 s" in named.to_latex()
     assert "DISAGREES at (0.5, 2.0)" in odd.to_markdown()
-    assert r"50 \% | \_x\_ & 1.00 s" in odd.to_latex()
+    assert r"50 \% \textbar{} \_x\_ & 1.00 s" in odd.to_latex()
     assert REPORT.to_latex().count(r"\\") == 4
     assert OVER.to_markdown().startswith("**wave: time per element**\n\n|  | Python loop | ufunc |\n")
 

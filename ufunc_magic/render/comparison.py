@@ -269,10 +269,19 @@ def _make_grid(comparison: Comparison, title: Title) -> tuple[str, tuple[str, ..
 def write_markdown(comparison: Comparison, title: Title) -> str:
     """The headline in bold, then a table of GitHub's Markdown."""
     line, heads, cells = _make_grid(comparison, title)
-    rows = [heads, ("---", *["---:"] * (len(heads) - 1)), *((one.label, *one.figures) for one in cells)]
-    lines = ["| " + " | ".join(text.replace("|", "\\|") for text in row) + " |" for row in rows]
-    alarms = [f"{one.label}: {one.alarm}" for one in cells if one.alarm]
-    return "\n".join([f"**{line}**", "", *lines, *(["", *alarms] if alarms else [])])
+    rows = [heads, *((one.label, *one.figures) for one in cells)]
+    lines = ["| " + " | ".join(map(_escape_markdown, row)) + " |" for row in rows]
+    lines.insert(1, " | ".join(["| ---", *["---:"] * (len(heads) - 1)]) + " |")
+    alarms = [_escape_markdown(f"{one.label}: {one.alarm}") for one in cells if one.alarm]
+    return "\n".join([f"**{_escape_markdown(line)}**", "", *lines, *(["", *alarms] if alarms else [])])
+
+
+def _escape_markdown(text: str) -> str:
+    """The text with a backslash before what Markdown would read as a mark; ``<lambda>`` would be an HTML tag.
+
+    An underscore inside a word is no mark.
+    """
+    return re.sub(r"[\\`*<|]|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", text)
 
 
 #: Letters that mean something else in LaTeX.
@@ -280,6 +289,10 @@ _LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    # Other signs in LaTeX's default encoding.
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
 }
 
 
