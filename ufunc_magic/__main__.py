@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from .model import Options, UfuncMagicError
 
@@ -38,8 +39,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        # argparse's own status, 2, is that of a source that does not compile.
+        self.print_usage(sys.stderr)
+        self.exit(1, f"{self.prog}: error: {message}\n")
+
+
 def _make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m ufunc_magic", description=__doc__)
+    parser = _Parser(prog="python -m ufunc_magic", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("demo", help="compile two C functions, check them against Python, print their table")
     commands.add_parser("doctor", help="show compilers, CPU, OpenMP, SIMD math, caches and packages")
@@ -76,7 +84,10 @@ def _verify(line: argparse.Namespace) -> int:
     if not language:
         raise OptionError(f"{line.file}: {suffix!r} is the suffix of no language.", remedy="Use .c, .cpp or .pyx.")
     sys.path.insert(0, "")
-    names = {name.partition(".")[0]: __import__(name) for name in filter(None, line.modules.split(","))}
+    try:
+        names = {name.partition(".")[0]: __import__(name) for name in filter(None, line.modules.split(","))}
+    except ImportError as error:
+        raise OptionError(f"--import {line.modules}: {error}.", remedy="Name modules that Python finds.") from None
     source = _read(line.file, remedy="Name a file with source.").decode(errors="replace")
     verdict = verify(
         source,

@@ -179,6 +179,20 @@ def test_the_command_line_has_the_status_as_its_own(tmp_path: Path, capsys: pyte
     assert ".txt" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", [["--nosuch"], ["--time"], ["--import", "no_such_module"], ["--ref", "no_such_name"]])
+def test_a_wrong_command_is_no_source_that_does_not_compile(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "sq.c"
+    source.write_text("double sq(double x) { return x * x; }\n")
+    try:
+        status = main(["verify", str(source), *words])
+    except SystemExit as end:
+        status = end.code
+    assert status == 1
+    assert words[-1] in capsys.readouterr().err
+
+
 def test_a_candidate_that_remembers_results_by_the_array_is_found() -> None:
     memory: dict[int, np.ndarray] = {}
 
