@@ -66,7 +66,10 @@ def _join_words(words: list[str | None]) -> str | None:
 
 
 def _list_exits(loop: Node) -> Iterator[str | None]:
-    """The statements that may leave a loop before its condition does; None for a statement that is not known."""
+    """The statements that may leave a loop before its condition does; None where they do not explain its control flow.
+
+    A compiler's words on a loop with a loop inside may be about either.
+    """
     if isinstance(loop, For | While | DoWhile) and isinstance(loop.test, Logical):
         yield "its second condition"
     waiting = [(loop, True)] if isinstance(loop, OpaqueStatement) else [(node, True) for node in list_children(loop)]
@@ -83,6 +86,8 @@ def _list_exits(loop: Node) -> Iterator[str | None]:
                 yield "an exception"
             case Assert():
                 yield "an assertion"
+            case CountedFor() | For() | ForEach() | While() | DoWhile():
+                yield None
         own = own and not isinstance(node, CountedFor | For | ForEach | While | DoWhile | Switch)
         waiting += [(inner, own) for inner in list_children(node)]
 
