@@ -193,13 +193,15 @@ def _obtain(
         from . import guard  # only new cells need it
 
         del seconds["load"]  # it comes after compiling
-        with _time_step(seconds, "compile"), cache.open_scratch() as folder:
-            since = store.find_creation_time(folder)
-            if _is_guarded(options):
-                guard.begin()
-            compile_first = language.compile if shortcuts.is_plain() else language.find_first_compiler()
-            cell = compile_first(source, options=options, name=place.name, folder=folder)
-            inputs = store.stamp_files(cell.files_read, since=since)
+        for attempt in cache.try_in_scratch():
+            with _time_step(seconds, "compile"), attempt as folder:
+                since = store.find_creation_time(folder)
+                if _is_guarded(options):
+                    guard.begin()
+                compile_first = language.compile if shortcuts.is_plain() else language.find_first_compiler()
+                cell = compile_first(source, options=options, name=place.name, folder=folder)
+                inputs = store.stamp_files(cell.files_read, since=since)
+        assert cell is not None
         object_code = replace(cell.object_code, options=options.list_changes(), first_line=place.first_line)
         cell = replace(cell, object_code=object_code)
         cell = cell if _is_guarded(options) else cell.add_notes(guard.write_untried_note(options))
@@ -365,11 +367,12 @@ def run_main(
     if hit:
         entry, _ = hit
     else:
-        with cache.open_scratch() as folder:
-            since = store.find_creation_time(folder)
-            library, read = chosen.compile_program(source, options=options, name=name, folder=folder)
-            inputs, code = store.stamp_files(read, since=since), library.read_bytes()
-            entry = cache.publish_inputs(key, inputs, record=b"", code=code, replace=options.force)
+        for attempt in cache.try_in_scratch():
+            with attempt as folder:
+                since = store.find_creation_time(folder)
+                library, read = chosen.compile_program(source, options=options, name=name, folder=folder)
+                inputs, code = store.stamp_files(read, since=since), library.read_bytes()
+                entry = cache.publish_inputs(key, inputs, record=b"", code=code, replace=options.force)
     doing("running main() of")
     status = chosen.run_program(entry.library, shlex.split(options.run_main), show=show)
     if status < 0:

@@ -626,6 +626,32 @@ def clearing(folder: Path) -> Came:
     return tally.done()
 
 
+def removing(folder: Path) -> Came:
+    """somebody removes the whole folder again and again while cells are compiled, and kill -9 ends some of them"""
+    tally, chance = Tally(_named(removing)), random.Random(11)
+    root = _prepared(folder)
+
+    def compiles(n: int) -> object:
+        f = um.compile_c(f"double f(double x) {{ return {n} * x + 1; }}").f
+        return bool(f(2.0) == 2 * n + 1) or f"{f(2.0)} is not {2 * n + 1}"
+
+    for _ in range(10 if NIGHTLY else 1):
+        started = [start(lambda n=n: _with_cache(root, lambda: compiles(n))) for n in range(5, 25 if NIGHTLY else 11)]
+        for child in chance.sample(started, len(started) // 5):
+            time.sleep(chance.uniform(0, 0.2))
+            os.kill(child.number, signal.SIGKILL)
+        for _ in range(3):
+            shutil.rmtree(root, ignore_errors=True)
+            time.sleep(chance.uniform(0, 0.3))
+        for child in started:
+            said = child.verdict()
+            false = any(words in said for words in ("does not compile", "wrote no", "Free some disk space"))
+            tally.count(f"wrong: {said}" if false else said)
+    for path in rubbish(root):
+        tally.count(f"left: {path}")
+    return tally.done()
+
+
 def killed_while_compiling(folder: Path) -> Came:
     """kill -9 at random moments of a real compilation"""
     tally = Tally(_named(killed_while_compiling))
@@ -738,8 +764,8 @@ FAULTS: dict[str, Callable[[Path], Came]] = {
     function.__name__: function
     for function in (
         killed, killed_after, killed_while_compiling, full, quota, broken_disk, stale, busy, across, unanswered,
-        without_links, read_only, unsafe, damaged, swapped, clocks, versions, crowd, clearing, full_disk, no_programs,
-        small_files, few_descriptors, no_folder,
+        without_links, read_only, unsafe, damaged, swapped, clocks, versions, crowd, clearing, removing, full_disk,
+        no_programs, small_files, few_descriptors, no_folder,
     )
 }  # fmt: skip
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
+import ufunc_magic as um
 from support import run_python
 from ufunc_magic.model import CacheError
 from ufunc_magic.store import (
@@ -276,6 +277,42 @@ def test_a_cleared_or_deleted_cache_is_made_again(store):
     shutil.rmtree(store.path)
     assert store.get(K) is None
     assert store.publish(K, record=b"r", code=CODE) == store.get(K)
+
+
+@pytest.mark.parametrize("often", [1, 1000])
+def test_a_cache_that_is_removed_while_compilers_work_costs_one_attempt(tmp_path, monkeypatch, often):
+    # The compiler removes the whole cache as it starts on a unit, so many times.
+    compiler, times = tmp_path / "gcc", tmp_path / "times"
+    compiler.write_text(
+        f'#!/bin/sh\ncase " $* " in *" -shared "*)\necho >> {times}\n'
+        f'[ $(wc -l < {times}) -gt {often} ] || rm -rf "$UFUNC_MAGIC_CACHE";;\nesac\n'
+        'exec /usr/bin/env PATH="$REAL_PATH" gcc "$@"\n'
+    )
+    compiler.chmod(0o755)
+    monkeypatch.setenv("REAL_PATH", os.environ["PATH"])
+    monkeypatch.setenv("CC", str(compiler))
+    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(tmp_path / "removed"))
+    source = "double often(double x) { return x + 1; }"
+    if often > 1:
+        with pytest.raises(CacheError, match="has removed"):
+            um.compile_c(source)
+    else:
+        assert um.compile_c(source).often(1.0) == 2
+    assert len(times.read_text()) >= 2
+    assert not [*tmp_path.glob("removed/scratch/*")]
+
+
+def test_clear_spares_what_others_are_writing(store):
+    storage = store.open_storage("headers")
+    old, new = storage / "old.gch", storage / "new.gch"
+    for path in (old, new):
+        path.write_bytes(b"header")
+    os.utime(old, (1, 1))
+    with store.open_scratch() as folder:
+        work = folder / "unit.c"
+        work.write_text("int i;")
+        store.clear()
+        assert (old.exists(), new.exists(), work.exists()) == (False, True, True)
 
 
 # ----------------------------------------------------------------------------- many at the same time

@@ -171,9 +171,11 @@ def build_watch_library() -> Path:
     cache = store.open_default()
     entry = cache.get(key)
     if entry is None:
-        with cache.open_scratch() as folder:
-            output = folder / "watch.so"
-            compilers.compile_shared(tool, text, compilers.UnitOrigin("watch.c", text), output=output, flags=flags)
-            entry = cache.publish(key, record=b"", code=output.read_bytes())
+        for attempt in cache.try_in_scratch():
+            with attempt as folder:
+                output = folder / "watch.so"
+                compilers.compile_shared(tool, text, compilers.UnitOrigin("watch.c", text), output=output, flags=flags)
+                entry = cache.publish(key, record=b"", code=output.read_bytes())
+    assert entry is not None
     _watch = entry.library
     return _watch

@@ -88,10 +88,11 @@ class Portable:
             stored = read_stored_cell(hit[0]) if hit else None
             if stored is None:
                 first = self.cell.object_code
-                with entries.open_scratch() as folder:
-                    since = store.find_creation_time(folder)
-                    compiled = self.compile(first.source, options=self.options, name=first.name, folder=folder)
-                    inputs = store.stamp_files(compiled.files_read, since=since)
+                for attempt in entries.try_in_scratch():
+                    with attempt as folder:
+                        since = store.find_creation_time(folder)
+                        compiled = self.compile(first.source, options=self.options, name=first.name, folder=folder)
+                        inputs = store.stamp_files(compiled.files_read, since=since)
                 code, target = compiled.object_code.code, compiled.object_code.target
                 whole = replace(self.cell, object_code=add_contract(replace(first, code=code, target=target)))
                 entry = entries.publish_inputs(

@@ -152,6 +152,16 @@ def sweep(root: Path, now: int) -> None:
             _unlink(item.path)
 
 
+def remove_old(folder: Path, before: int) -> None:
+    """Remove the files and folders in ``folder`` that nobody has changed since."""
+    for parent, folders, files in os.walk(folder, topdown=False):
+        for names, remove_one in ((files, os.unlink), (folders, os.rmdir)):
+            for path in (os.path.join(parent, name) for name in names):
+                with contextlib.suppress(OSError):  # not empty, or gone
+                    if os.lstat(path).st_mtime_ns < before:
+                        remove_one(path)
+
+
 def _walk(*folders: Path) -> Iterator[os.DirEntry[str]]:
     pending = [str(folder) for folder in folders]
     while pending:

@@ -32,7 +32,7 @@ from typing import Any, TypeVar
 
 import platformdirs
 
-from ..model import CacheError
+from ..model import CacheError, UfuncMagicError
 from . import atomic_file, manifest, paths
 from .manifest import Inputs
 
@@ -123,10 +123,18 @@ def _report_unwritable(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        room = "Free some disk space, or set UFUNC_MAGIC_CACHE to a folder of your own; then run the cell again."
         raise CacheError(
             f"{path} is not writable ({error.strerror or error}).",
-            remedy="Free some disk space, or set UFUNC_MAGIC_CACHE to a folder of your own; then run the cell again.",
+            remedy=room if path.parent.is_dir() else f"Create the folder {path.parent}, or run the cell again.",
         ) from error
+
+
+def _make_removed_error(folder: Path) -> CacheError:
+    return CacheError(
+        f"Another program has removed {folder} while it was in use.",
+        remedy="Run the cell again, or set UFUNC_MAGIC_CACHE to a folder of your own.",
+    )
 
 
 def make_key(parts: Iterable[bytes | str]) -> str:
@@ -277,6 +285,31 @@ class Cache:
         finally:
             paths.remove(folder)
 
+    def try_in_scratch(self) -> Iterator[contextlib.AbstractContextManager[Path]]:
+        """Give a block of `open_scratch`, and a second one where the first failed because its folder was removed.
+
+        Raises
+        ------
+        CacheError
+            If the second folder was removed, too.
+        """
+        done = list[Path]()
+        for last in (False, True):
+            if not done:
+                yield self._open_attempt(done, last=last)
+
+    @contextlib.contextmanager
+    def _open_attempt(self, done: list[Path], *, last: bool) -> Iterator[Path]:
+        with self.open_scratch() as folder:
+            try:
+                yield folder
+                done.append(folder)
+            except (UfuncMagicError, OSError) as fault:
+                if folder.is_dir():
+                    raise
+                if last:
+                    raise _make_removed_error(folder) from fault
+
     @staticmethod
     def write_scratch(path: Path, text: str) -> Path:
         """Write a text into a folder of `open_scratch`, for a compiler that needs a file."""
@@ -315,14 +348,14 @@ class Cache:
         return self._evict(max_bytes)
 
     def clear(self) -> int:
-        """Remove every object, fact and storage folder; return bytes of objects removed.
+        """Remove every object, fact and file in storage folders; return bytes of objects removed.
 
-        Open libraries stay usable.
+        Open libraries stay usable.  What compilers wrote in storage folders just now stays: others may be at it.
         """
         removed = self._evict(0)
         for root in self._list_readable():
-            for name in ("facts", "storage"):
-                paths.remove(root / name)
+            paths.remove(root / "facts")
+            atomic_file.remove_old(root / "storage", paths.read_time(root) - _GRACE)
         return removed
 
     def _evict(self, limit: int, *, grace: int = 0) -> int:
