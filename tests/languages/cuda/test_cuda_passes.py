@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic.languages.cuda import nvrtc
+from ufunc_magic.languages.cuda import device, nvrtc
 from ufunc_magic.languages.cuda.cuda_passes import blank_host, find_instances, inline_headers
 from ufunc_magic.languages.cuda.cuda_program import rewrite_launches
 
@@ -194,6 +194,27 @@ def test_nvrtcs_errors_have_their_line_below_the_hosts_part(line: str, word: str
     with pytest.raises(um.CompileError, match=rf'<cuda>:6:\d+: error: .*"{word}"') as caught:
         um.compile_cuda(cell, device="gpu")
     assert "<ufunc_magic>" not in str(caught.value)
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "#define KERNEL __global__ void\nKERNEL k(float *x) { *x = 1; }",
+        '#define KERNEL extern "C" __global__ void\nKERNEL k(float *x) { *x = 1; }',
+        '#define K extern "C" __global__\n#define SIZE(n)\ntypedef int real;\nK\nSIZE(8)\nvoid k(real *x) { *x = 1; }',
+        "#ifdef __CUDACC__\n#define K __global__ void\n#else\n#define K void\n#endif\nK k(float *x) { *x = 1; }",
+        "#define PROC __device__ void\nPROC f(float *x) { *x = 1; }\n__global__ void k(float *x) { f(x); }",
+        "#define VOID void\n#define API\n__global__ VOID k(float *x) { *x = 1; }\nAPI void host(VOID) {}",
+        "#define K __global__ void\ntemplate <class T> K k(T *x) { *x = 1; }\ntemplate K k<float>(float *);",
+    ],
+)
+def test_a_macro_may_have_the_result_of_a_kernel(cell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where no preprocessor helps, and where a host's part goes."""
+    if not nvrtc.find():
+        pytest.skip("NVRTC is not installed (extra: cuda)")
+    monkeypatch.setattr(device, "is_available", lambda: False)
+    assert "k" in um.compile_cuda(f"#include <vector>\n{cell}\nstd::vector<float> h;\nint main() {{}}", device="gpu")
 
 
 def test_variables_in_a_block_of_c_linkage_are_the_cells() -> None:

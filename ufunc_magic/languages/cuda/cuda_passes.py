@@ -41,6 +41,8 @@ _DECLARATIONS = frozenset(
 _SPECIAL = frozenset(("default_method_clause", "delete_method_clause"))
 #: Qualifiers that a macro of the cell may consist of.
 _QUALIFIERS = _MARKS | set("__host__ __forceinline__ __noinline__ inline static __inline__ constexpr extern".split())
+#: What such a macro may have besides, with its place among them.
+_AROUND = {"extern": -2, '"C"': -1, "void": 1}
 _ALIGNMENTS = frozenset(("__align__", "__builtin_align__", "alignas", "__attribute__"))
 #: Headers that are inlined at most.  A cell with more includes a library, which has no host's part.
 _MOST_HEADERS = 100
@@ -274,7 +276,7 @@ def spell_qualifiers(source: str, *, macros_of: str = "") -> str:
     macros = cuda_text.read(macros_of or source)
     raw, done, pieces = text.raw, 0, list[bytes]()
     for at, words in sorted(_blank_qualifier_macros(replace(text, macros=macros.macros))[1].items()):
-        pieces += [raw[done:at], " ".join(sorted(words)).encode()]
+        pieces += [raw[done:at], " ".join(sorted(words, key=lambda word: (_AROUND.get(word, 0), word))).encode()]
         done = at
         while raw[done : done + 1].isalnum() or raw[done : done + 1] == b"_":
             done += 1
@@ -291,7 +293,7 @@ def _blank_qualifier_macros(text: c.Text) -> tuple[bytes, dict[int, frozenset[st
     aligned = set(_ALIGNMENTS)
     for name, value in text.macros.items():
         words = frozenset(value.split())
-        if name not in text.functions and words <= _QUALIFIERS | marks.keys():
+        if name not in text.functions and words <= _QUALIFIERS | _AROUND.keys() | marks.keys() and words != {"void"}:
             marks[name] = frozenset().union(*(marks.get(word, {word}) for word in words))
         elif "{" not in value and (
             any(word in value for word in (*_ALIGNMENTS, "template<>", "template <>")) or aligned & c.find_words(value)
@@ -309,7 +311,8 @@ def _blank_qualifier_macros(text: c.Text) -> tuple[bytes, dict[int, frozenset[st
                     places[at] = marks[name]
                 else:
                     end = _find_closing(code, end)
-                code[at:end] = b" " * (end - at)
+                type_ = b"void" if name in marks and "void" in marks[name] else b""
+                code[at:end] = type_.rjust(end - at)[: end - at]
             at = code.find(word, end)
     return bytes(code), places
 
