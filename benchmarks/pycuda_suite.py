@@ -34,7 +34,7 @@ INDEX = "https://pypi.org/simple/pycuda/"
 NEEDS = "pytools", "mako", "markupsafe", "platformdirs", "typing_extensions", "siphash24"
 RESULTS = Path(__file__).parent / "results"
 PAGE = Path(__file__).parents[1] / "docs" / "cuda.md"
-LIMIT = {"test": 300, "examples": 30}
+LIMIT = {"test": 1500, "examples": 60}
 
 #: What becomes of a kernel, best first, and how a fault is told from another.
 STATES = (
