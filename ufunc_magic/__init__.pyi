@@ -25,6 +25,7 @@ from .model import (
     CellAssertionError as CellAssertionError,
     CellCrashed as CellCrashed,
     CellExited as CellExited,
+    CellIndexError as CellIndexError,
     ComparisonError as ComparisonError,
     CompileError as CompileError,
     Diagnostic as Diagnostic,

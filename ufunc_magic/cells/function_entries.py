@@ -155,6 +155,7 @@ def make_ufunc_entry(
         cautious=cautious,
         effects=tuple(effects),
         traceless=function.body.traceless,
+        local_arrays=function.body.local_arrays,
         uses=find_operand_uses(signature),
         allocates=not ALLOCATE.isdisjoint(function.body.calls),
         **_write_texts(form),
@@ -183,6 +184,7 @@ def make_native_entry(
         source=function.text,
         line=function.line,
         traceless=function.body.traceless,
+        local_arrays=function.body.local_arrays,
         reason=f"{why} ({remedy})" if remedy else why,
     )
 

@@ -21,6 +21,9 @@ FAST_MATH = frozenset({"-ffast-math", "-funsafe-math-optimizations", "-Ofast"})
 
 _LAUNCHERS = frozenset({"ccache", "sccache", "distcc", "icecc"})
 
+#: Compilers of some distributions define it already.
+_FORTIFIED = ("-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3")
+
 #: The program, and the script that the package ziglang installs.
 _ZIG = re.compile(r"(python-)?zig(\.exe)?$")
 
@@ -222,6 +225,9 @@ def list_base_flags(toolchain: Toolchain, *, environ: Mapping[str, str] | None =
     if sys.platform.startswith("linux"):
         # An array larger than the rest of the stack ends at its guard page, and not in what lies below.
         flags += ["-fstack-clash-protection"]
+    if sys.platform != "win32":
+        # A local array that is overrun ends the call, and so does a buffer that memcpy() or sprintf() would overrun.
+        flags += ["-fstack-protector-strong", *_FORTIFIED]
     flags += ["-Wall", "-Werror=return-type" if cplus else "-Werror=implicit-function-declaration"]
     if toolchain.kind == "zig":
         # zig compiles for the CPU it runs on, and traps undefined behaviour, by default.

@@ -15,10 +15,17 @@ from .trial_inputs import Case
 
 #: The message of glibc's assert(), with its line.
 _ASSERTION = re.compile(r":(\d+): .*?: Assertion `(.*)' failed")
+#: That of libstdc++'s containers with _GLIBCXX_ASSERTIONS.
+_CONTAINER = re.compile(r":\d+: .*: Assertion '(.*)' failed")
+#: What glibc says before abort(), by its beginning.
+_OVERRUNS = {
+    "*** stack smashing": "writes past the end of a local array",
+    "*** buffer overflow": "would write past the end of a buffer in a function of the C library",
+}
 #: Kind of fault -> exception that a contained call raises; CellCrashed for all others.
-_RAISES = {"assert": "CellAssertionError", "exit": "CellExited", "SIGABRT": "CellExited"}
+_RAISES = {"assert": "CellAssertionError", "exit": "CellExited", "SIGABRT": "CellExited", "index": "CellIndexError"}
 #: Kinds of faults that leave no damage in a contained call.
-CLEAN = frozenset((*_RAISES, "SIGFPE", "SIGILL", "SIGTRAP"))
+CLEAN = frozenset((*_RAISES, "SIGFPE", "SIGILL", "SIGTRAP", "overrun"))
 #: Faults of a function that a note names, and inputs of each.
 _MOST_NAMED = 3
 #: Descriptions of the system calls that a trial forbids, by ``kind_of`` of templates/watch.c.
@@ -97,6 +104,12 @@ def read_fault(answer: dict[str, Any], cases: Sequence[Case]) -> Fault | None:
     last = answer["printed"].decode(errors="replace").strip().rpartition("\n")[2]
     if number == signal.SIGABRT and (failed := _ASSERTION.search(last)):
         return Fault(at, "assert", f"fails its assertion `{failed[2]}'", number, line=int(failed[1]))
+    if number == signal.SIGABRT and (failed := _CONTAINER.search(last)):
+        return Fault(
+            at, "index", f"uses an index outside of a container, or an empty one: `{failed[1]}' is false", number
+        )
+    if number == signal.SIGABRT and (what := next((w for text, w in _OVERRUNS.items() if last.startswith(text)), "")):
+        return Fault(at, "overrun", what, number)
     if number:
         if number in (signal.SIGSEGV, signal.SIGBUS) and answer["access"] != 3:
             return _read_access(at, number, answer, cases[at] if at >= 0 else None)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from .math_functions import find_math_function, is_pure
@@ -100,6 +101,8 @@ class Effects:
         The functions of the cell that a call of it can come to.
     truncates : {"", "signed", "unsigned"}
         Floating-point numbers become integers in it or in those functions, or may.
+    local_arrays : tuple of str
+        The arrays of constant size on its stack, and on that of those functions: ``"b[64]"``.
     """
 
     pointers: Mapping[Symbol, PointerEffect]
@@ -109,6 +112,7 @@ class Effects:
     traceless: bool
     reaches: frozenset[str]
     truncates: Truncation = ""
+    local_arrays: tuple[str, ...] = ()
 
 
 def find_effects(
@@ -127,7 +131,9 @@ def find_effects(
     bodies = [_scan(function, moving) for function in functions]
     reaches = _find_reached(functions, bodies)
     truncations: dict[str, Truncation] = {}
+    arrays: dict[str, list[str]] = {}
     for function, body in zip(functions, bodies, strict=True):
+        arrays.setdefault(function.name, []).extend(_list_local_arrays(function))
         # Of the words, the longest says most.
         truncations[function.name] = max(truncations.get(function.name, ""), body.truncates, key=len)
     pointers = _follow_calls(functions, bodies, pure)
@@ -143,6 +149,11 @@ def find_effects(
             traceless=function.name in traceless,
             reaches=reaches[function.name],
             truncates=max((truncations[name] for name in (function.name, *reaches[function.name])), key=len),
+            local_arrays=tuple(
+                chain(
+                    arrays[function.name], *(arrays[name] for name in sorted(reaches[function.name] - {function.name}))
+                )
+            ),
         )
         for function, body, effect in zip(functions, bodies, pointers, strict=True)
     ]
@@ -981,6 +992,16 @@ def _find_reached(functions: Sequence[FunctionIR], bodies: Sequence[_Body]) -> d
             waiting = set().union(*(direct[other] for other in waiting)) - visited
         result[name] = frozenset(visited)
     return result
+
+
+def _list_local_arrays(function: FunctionIR) -> Iterator[str]:
+    for statement in walk(function.body):
+        if isinstance(statement, Declare) and statement.symbol.storage == "local":
+            kind, lengths = statement.symbol.type, ""
+            while kind.kind == "a" and kind.length is not None and kind.of is not None and kind.name != CONTAINER:
+                kind, lengths = kind.of, f"{lengths}[{kind.length}]"
+            if lengths:
+                yield f"{statement.symbol.name}{lengths}"
 
 
 def _drop_impure(

@@ -8,6 +8,7 @@ from .errors import (
     CellAssertionError as CellAssertionError,
     CellCrashed as CellCrashed,
     CellExited as CellExited,
+    CellIndexError as CellIndexError,
     ComparisonError as ComparisonError,
     CompileError as CompileError,
     Diagnostic as Diagnostic,

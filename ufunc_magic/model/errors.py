@@ -13,7 +13,8 @@
     ├── TargetError          object code is for another machine, or was altered
     ├── CacheError           the cache folder is not safe, or a request to the cache is invalid
     ├── CellCrashed          the cell's code crashed, or did not return in its trial
-    │   └── UnboundFunction  a function that was not bound for that reason; `in`, get() and hasattr() miss it
+    │   ├── UnboundFunction  a function that was not bound for that reason; `in`, get() and hasattr() miss it
+    │   └── CellIndexError   an index outside of a checked container of C++; also an IndexError
     ├── CellExited           the cell's code called exit(), abort() or the like
     ├── CellAssertionError   an assert() in the cell failed; also an AssertionError
     ├── SaveError            a cell cannot become a module: its name, its folder, or a file that it needs
@@ -233,6 +234,10 @@ class CellExited(UfuncMagicError):
 
 class CellAssertionError(UfuncMagicError, AssertionError):
     """An ``assert()`` of the cell failed."""
+
+
+class CellIndexError(CellCrashed, IndexError):
+    """An index outside of a container of C++ that is checked (``-c=-D_GLIBCXX_ASSERTIONS``), or an empty one."""
 
 
 class UnboundFunction(CellCrashed, KeyError, AttributeError):

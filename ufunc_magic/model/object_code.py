@@ -116,6 +116,8 @@ class FunctionCode:
         ``"type"``; ``""`` for a number.
     is_def : bool
         Of a ufunc: the module has a function of the name, which is what takes numbers.
+    local_arrays : tuple of str
+        Arrays of constant size on its stack, which a fault may have overrun: ``"b[64]"``.
     instance : str
         Of a kernel that shares its name with others: which it is, ``"scale<float>"`` or ``"scale(float *)"``.
     """
@@ -139,6 +141,7 @@ class FunctionCode:
     prototype: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
     is_def: bool = False
+    local_arrays: tuple[str, ...] = ()
     instance: str = ""
 
     @property

@@ -203,6 +203,8 @@ class BodyFacts:
     truncates : str
         Whether floating-point numbers become integers in it or in what it calls: ``""`` for no, ``"unsigned"`` where
         some become unsigned ones of 32 bits or more, else ``"signed"``.
+    local_arrays : tuple of str
+        Arrays of constant size on its stack, and on that of what it calls: ``"b[64]"``.
     instances : str
         Of a template, the types that it is compiled for where ``--types`` names none.
     """
@@ -216,6 +218,7 @@ class BodyFacts:
     size: int = 0
     recursive: bool = False
     truncates: str = ""
+    local_arrays: tuple[str, ...] = ()
     instances: str = "f4,f8"
 
 

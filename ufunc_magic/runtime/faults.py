@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..model import RECORD, TYPES, CellAssertionError, CellCrashed, CellExited, UfuncMagicError
+from ..model import RECORD, TYPES, CellAssertionError, CellCrashed, CellExited, CellIndexError, UfuncMagicError
 from . import _private, cell_names
 from .line_table import read_line_table
 from .method_faults import find_caller, find_method_index
@@ -23,7 +23,7 @@ from .numpy_ufunc import find_loops
 from .records import find_operand_dtypes
 
 # How calls end, beside signals: the numbers of templates/containment.h.
-_ASSERTED, _EXITED, _ABORTED, _JUMPED, _RAISED, _STACK_FULL = range(-1, -7, -1)
+_ASSERTED, _EXITED, _ABORTED, _JUMPED, _RAISED, _STACK_FULL, _, _OVERRUN, _OUT_OF_RANGE = range(-1, -10, -1)
 
 #: Numbers that a message shows of each input.
 _SHOWN = 6
@@ -100,7 +100,7 @@ def tell(address: int) -> None:
 
     Raises
     ------
-    CellCrashed, CellExited, CellAssertionError
+    CellCrashed, CellExited, CellAssertionError, CellIndexError
     """
     report = _Report.from_address(address)
     raise _make_exception(report, report.fault.contents)
@@ -252,8 +252,12 @@ def _make_exception(report: _Report, fault: _Fault) -> UfuncMagicError:
         return CellExited(f"{call} called abort(){where}.")
     if fault.kind == _RAISED:
         return CellExited(f"{call} raised {_name_signal(fault.code)}{where}, which normally ends the process.")
-    what, damaged = _describe_crash(fault, [] if inputs is None else inputs)
     line = _describe_line(fault.place)
+    if fault.kind == _OUT_OF_RANGE:
+        text, function = ((t or b"").decode(errors="replace") for t in (fault.text, fault.function))
+        what = f"used an index outside of a container, or an empty one (`{text}' is false)"
+        return CellIndexError(f"{call} {what}{where}{line}.", remedy="" if line else "-c=-g shows the line.")
+    what, damaged = _describe_crash(fault, [] if inputs is None else inputs, _find_local_arrays(report))
     remedy = f"{_DAMAGED} {_describe_remedies(report, bool(line))}".rstrip()
     return CellCrashed(f"{call} {what}{where}{line}.", remedy=remedy if damaged else "")
 
@@ -283,8 +287,18 @@ def _describe_line(address: int) -> str:
     return f", on line {place.line(line)} of {place.name}" if line else ""
 
 
-def _describe_crash(fault: _Fault, inputs: list[Any]) -> tuple[str, bool]:
+def _find_local_arrays(report: _Report) -> tuple[str, ...]:
+    """The arrays on the stack of the function, as far as they are known."""
+    code = cell_names.find_code(report.name)
+    name = ctypes.string_at(report.name).decode(errors="replace") if report.name else ""
+    return next((f.local_arrays for f in code.functions if f.name == name), ()) if code else ()
+
+
+def _describe_crash(fault: _Fault, inputs: list[Any], arrays: tuple[str, ...]) -> tuple[str, bool]:
     """Describe a crash; return also whether memory may be damaged."""
+    if fault.kind == _OVERRUN:
+        several = f"one of its arrays {', '.join(arrays)}" if len(arrays) > 1 else "a local array"
+        return f"wrote past the end of {arrays[0] if len(arrays) == 1 else several}", False
     if fault.kind == _STACK_FULL:
         return "overflowed the stack (endless recursion, or a huge local array)", False
     if fault.kind == _JUMPED:
@@ -302,8 +316,21 @@ def _describe_crash(fault: _Fault, inputs: list[Any]) -> tuple[str, bool]:
             at = f", at {fault.address:#x}" if fault.address else ""
             return f"{verb} out of bounds{at} ({name})", True
         case "SIGABRT":
+            if _take_abort_message().startswith("*** buffer overflow detected ***"):
+                return "would have written past the end of a buffer in a function of the C library", False
             return "made a library call abort() (SIGABRT), usually because the heap or the stack was overwritten", True
     return f"reached an instruction that marks undefined behaviour ({name})", False
+
+
+def _take_abort_message() -> str:
+    """glibc's last words before abort(), once: a struct of their size and the words, for debuggers."""
+    with contextlib.suppress(ValueError):
+        message = ctypes.c_void_p.in_dll(ctypes.CDLL(None), "__abort_msg")
+        if message.value:
+            words = ctypes.string_at(message.value + ctypes.sizeof(ctypes.c_uint))
+            message.value = None
+            return words.decode(errors="replace")
+    return ""
 
 
 #: si_code of SIGFPE.

@@ -15,17 +15,18 @@
 #include "frame.h"
 
 /* What ended a call, where it was no signal; numbers of runtime/faults.py. */
-enum { ASSERTED = -1, EXITED = -2, ABORTED = -3, JUMPED = -4, RAISED = -5, STACK_FULL = -6, INTERRUPTED = -7 };
+enum { ASSERTED = -1, EXITED = -2, ABORTED = -3, JUMPED = -4, RAISED = -5, STACK_FULL = -6, INTERRUPTED = -7,
+       OVERRUN = -8, OUT_OF_RANGE = -9 };
 enum { STACK_SIZE = 1 << 16 };
 enum { FAULTED = 2 }; /* what a call says that did not come back */
 
 typedef struct {
     int kind;      /* a signal, or one of the above */
     int code;      /* si_code of a signal; the status of EXITED; the signal of RAISED */
-    int line;      /* of ASSERTED */
+    int line;      /* of ASSERTED and OUT_OF_RANGE */
     int access;    /* of memory: 1 read, 2 written, 0 not known */
     uintptr_t address;
-    const char *text, *file, *function; /* of ASSERTED */
+    const char *text, *file, *function; /* of the same */
     uintptr_t place; /* of the code, of a signal */
 } Fault;
 
@@ -533,6 +534,7 @@ EXPORT RARE const Containment *__ufm_contain_2(void *find, void *import, void *c
 
 static Inside *inside_now(void);
 static const Containment *contained(void) { return __ufm_containment_2; }
+static int is_frame_of_this(const Frame *);
 
 RARE static void leave_if_contained(Fault fault)
 {
@@ -605,6 +607,30 @@ void ufm_assert(const char *text, const char *file, unsigned int line, const cha
     fail_assertion(text, file, (int)line, function);
 }
 #endif
+
+/* The compiler has a function look, before it returns, whether one of its arrays was overrun. */
+void ufm_stack_chk_fail(void) NAMED("__stack_chk_fail");
+void ufm_stack_chk_fail(void)
+{
+    const Inside *in = inside_now();
+    /* An array that was overrun by more than there is room for has overwritten what it would be left to. */
+    if (in && in->frame && is_frame_of_this(in->frame))
+        leave_if_contained((Fault){.kind = OVERRUN, .place = (uintptr_t)__builtin_return_address(0)});
+    static const char text[] = "*** stack smashing detected ***: terminated\n";
+    const ssize_t written = write(2, text, sizeof text - 1);
+    (void)written;
+    really_abort();
+}
+
+/* libstdc++ with _GLIBCXX_ASSERTIONS: std::__glibcxx_assert_fail(file, line, function, condition). */
+void ufm_container_fail(const char *, int, const char *, const char *) NAMED("_ZSt21__glibcxx_assert_failPKciS0_S0_");
+void ufm_container_fail(const char *file, int line, const char *function, const char *text)
+{
+    leave_if_contained((Fault){.kind = OUT_OF_RANGE, .text = text, .file = file, .line = line, .function = function,
+                               .place = (uintptr_t)__builtin_return_address(0)});
+    dprintf(2, "%s:%d: %s: Assertion '%s' failed.\n", file, line, function, text);
+    really_abort();
+}
 
 /* A signal that nobody hears and that would end the process is like abort(). */
 int ufm_raise(int) NAMED("raise");

@@ -449,6 +449,10 @@ static inline void restore(const Thread *before, Flags real)
    What plan->kernel and its like say, or FAULTED.  One for all: what takes fewer arguments leaves the others where
    they are, in registers. */
 typedef int Code(void *, void *, void *, void *);
+/* Between a frame and the cell's code: an array of the code's that is overrun, by up to so much, hits nothing that is
+   needed to leave (__stack_chk_fail in containment.h). */
+enum { MARGIN = 4096 };
+#define KEEP_MARGIN(margin) __asm__ volatile("" : : "r"(margin) : "memory")
 #ifdef CONTAINED
 HIDDEN Stack __ufm_main_stack;
 #ifdef __ELF__
@@ -458,6 +462,8 @@ static const Object this_object = {leave, __ehdr_start, etext, &__ufm_main_stack
 #else
 static const Object this_object = {leave, NULL, NULL, &__ufm_main_stack};
 #endif
+
+static int is_frame_of_this(const Frame *frame) { return frame->object == &this_object; }
 
 /* Where a call goes on that did not come back: as the handler left it, the GIL may be free and the FP modes are the
    system's. */
@@ -472,6 +478,14 @@ RARE static int left(Own *own, int python)
     }
     return FAULTED;
 }
+ONCE static int call_below(Code *code, void *a, void *b, void *c, void *d)
+{
+    char margin[MARGIN];
+    KEEP_MARGIN(margin);
+    const int status = code(a, b, c, d);
+    KEEP_MARGIN(margin);
+    return status;
+}
 ONCE static int call(Own *own, Code *code, int python, void *a, void *b, void *c, void *d)
 {
     Inside *const in = own->inside;
@@ -482,7 +496,7 @@ ONCE static int call(Own *own, Code *code, int python, void *a, void *b, void *c
     frame.python = python;
     if (SET_JUMP(frame.jump)) return left(own, python);
     in->frame = &frame;
-    const int status = code(a, b, c, d);
+    const int status = call_below(code, a, b, c, d);
     in->frame = frame.previous;
     return status;
 }
@@ -519,7 +533,7 @@ ONCE static int enclosed(void (*code)(void *), void *with, int python)
         if (!in->watched) contained()->watch(in);
         if (SET_JUMP(frame.jump)) return left_enclosed(modes);
         in->frame = &frame;
-        code(with);
+        call_below((Code *)code, with, NULL, NULL, NULL);
         in->frame = frame.previous;
         if (!--in->calls) in->stopping = 0;
         return 0;
@@ -1649,15 +1663,18 @@ ONCE static int loop_items(Items *items, Frame **inside, Frame *frame)
 {
     const __ufm_core_plan *plan = items->plan;
     Frame *const before = *inside;
-    while (items->item < items->stop) {
+    int status = 0;
+    char margin[MARGIN];
+    KEEP_MARGIN(margin);
+    while (!status && items->item < items->stop) {
         prepare(plan, items->cores, items->at, items->args, items->steps, items->item);
         *inside = frame;
-        const int status = plan->item(items->at, items->dims);
+        status = plan->item(items->at, items->dims);
         *inside = before;
-        if (status) return status;
-        finish(items);
+        if (!status) finish(items);
     }
-    return 0;
+    KEEP_MARGIN(margin);
+    return status;
 }
 
 /* As call(), but one frame serves them all. */

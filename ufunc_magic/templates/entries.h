@@ -35,6 +35,9 @@ typedef struct {
     int recursion, c_recursion, ensured, tracing;
 } __ufm_entry;
 
+/* Below all that a function needs: an array of what it calls that is overrun, by up to so much, hits nothing else. */
+#define __UFM_MAKE_ROOM __asm__ volatile("" : : "r"(__builtin_alloca(4096)) : "memory");
+
 #if PY_VERSION_HEX >= 0x030d0000
 #define __UFM_STATE PyThreadState_GetUnchecked
 #define __UFM_RUNNING current_frame

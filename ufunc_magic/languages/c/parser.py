@@ -579,6 +579,7 @@ def _add_effects(cell: _Cell, tree: CText) -> tuple[Function, ...]:
                     size=_count_nodes(node) + sum(sizes[name] for name in effect.reaches - {function.name}),
                     recursive=function.name in effect.reaches,
                     truncates=effect.truncates,
+                    local_arrays=effect.local_arrays,
                 ),
             )
         )

@@ -50,7 +50,7 @@ class Entering(VisitorTransform):  # type: ignore[misc, unused-ignore]
         self.visitchildren(node)
         if node.pos[0] is self._desc and not node.is_inlined:
             hazard = self._hazards.find(node)
-            node.generate_function_header = _GeneratorHeader(node, hazard)
+            node.generate_function_header = _GeneratorHeader(node, hazard, self._hazards.overruns(node))
             for loop in self._hazards.list_loops(node) if hazard != "fault" else ():
                 loop.body = Nodes.StatListNode(loop.pos, stats=[_Look(loop.pos, name=_name(node.entry)), loop.body])
         return node
@@ -61,6 +61,7 @@ class Entering(VisitorTransform):  # type: ignore[misc, unused-ignore]
             return
         if hazard := self._hazards.find(node):
             wrapper.__class__ = _Contained if hazard == "fault" else _Limited
+            wrapper.has_margin = self._hazards.overruns(node)
 
 
 class _Contained(Nodes.DefNodeWrapper):  # type: ignore[misc, unused-ignore]
@@ -68,7 +69,7 @@ class _Contained(Nodes.DefNodeWrapper):  # type: ignore[misc, unused-ignore]
 
     def generate_function_body(self, code: Any) -> None:
         entry, value = self.target.entry, self.error_value()
-        code.putln("{ __ufm_entry __ufm_e;")
+        code.putln(f"{{ {_declare_entry(self.has_margin)}")
         # Not a part of this function: what is jumped to costs registers.
         code.putln(f"extern __typeof__({entry.pyfunc_cname}) {entry.pyfunc_cname} __attribute__((noinline));")
         code.putln("if (__UFM_SET_JUMP(__ufm_e.frame.jump)) {")
@@ -111,8 +112,9 @@ class _GeneratorHeader:
     Where a frame is not needed, the head is Cython's, with a look at the stack.
     """
 
-    def __init__(self, node: Any, hazard: Hazard) -> None:
+    def __init__(self, node: Any, hazard: Hazard, has_margin: bool) -> None:
         self._node, self._write, self._hazard = node, node.generate_function_header, hazard
+        self._has_margin = has_margin
 
     def __call__(self, code: Any, proto: bool = False) -> None:
         if proto:
@@ -131,7 +133,7 @@ class _GeneratorHeader:
         entry.func_cname = name
         self._write(code)
         code.putln(f"extern __typeof__({inner}) {inner} __attribute__((noinline));")
-        code.putln("__ufm_entry __ufm_e; PyObject *__ufm_r;")
+        code.putln(f"{_declare_entry(self._has_margin)} PyObject *__ufm_r;")
         code.putln("if (__UFM_SET_JUMP(__ufm_e.frame.jump)) {")
         code.putln(f'__ufm_came_back(&__ufm_e, "{_name(entry)}");')
         code.putln(f"{Naming.generator_cname}->resume_label = -1; return NULL; }}")
@@ -141,6 +143,11 @@ class _GeneratorHeader:
         entry.func_cname = inner
         self._write(code)
         entry.func_cname = name
+
+
+def _declare_entry(has_margin: bool) -> str:
+    """The declaration of an entry; where arrays may be overrun, the function has room below all that it needs."""
+    return "__ufm_entry __ufm_e; __UFM_MAKE_ROOM" if has_margin else "__ufm_entry __ufm_e;"
 
 
 def _name(entry: Any) -> str:

@@ -29,6 +29,7 @@ class _Facts:
 
     faults: bool = False
     runs_python: bool = False
+    has_arrays: bool = False  # of C, on the stack
     calls: set[str] = field(default_factory=set)
     #: Loops of a generator that yield now and then.
     loops: list[Any] = field(default_factory=list)
@@ -57,6 +58,14 @@ class Hazards:
             reached |= facts.calls
         python = any(self._facts[reached_name].runs_python for reached_name in {name, *reached})
         return "stack" if python else ""
+
+    def overruns(self, node: Any) -> bool:
+        """Whether a function, or one of the cell's that it calls, has an array on its stack."""
+        reached, waiting = set[str](), {_name(node)}
+        while waiting:
+            reached |= waiting
+            waiting = set().union(*(self._facts.get(name, _Facts()).calls for name in waiting)) - reached
+        return any(self._facts[name].has_arrays for name in reached & self._facts.keys())
 
     def list_loops(self, node: Any) -> list[Any]:
         """The loops of a generator's body that yield, but perhaps not in each turn."""
@@ -94,6 +103,7 @@ class Hazards:
     def _read_expression(self, node: Any, facts: _Facts, directives: Mapping[str, Any]) -> None:
         kind = type(node).__name__
         facts.faults |= not _is_plain(node.type) or kind == "RawCNameExprNode"
+        facts.has_arrays |= bool(node.type is not None and node.type.is_array)
         if isinstance(node, ExprNodes.AttributeNode):
             facts.faults |= not (node.is_py_attr or _is_there(node.obj))
             facts.runs_python |= bool(node.is_py_attr)

@@ -460,8 +460,8 @@ def _write_entries(
             notes=notes,
         )
         internal = function.kind == "cdef" and not text.read_annotation(function.line)
-        is_def, traceless = stays_python(function, text), _is_traceless(function)
-        entries.append(replace(entry, internal=internal, is_def=is_def, traceless=traceless))
+        facts = {"is_def": stays_python(function, text), **_read_effects(function)}
+        entries.append(replace(entry, internal=internal, **facts))
     for rest in planned.rest:
         function = rest.function
         if function.kind == "cdef":
@@ -477,13 +477,14 @@ def _write_entries(
         )
         samples = _describe_samples(function) if isinstance(form, PythonForm) and form.pure else ()
         entry = cells.make_python_entry(described, reason=rest.reason, samples=samples, form=form)
-        entries.append(replace(entry, traceless=_is_traceless(function)))
+        entries.append(replace(entry, **_read_effects(function)))
     return sorted(entries, key=lambda entry: entry.line)
 
 
-def _is_traceless(function: CyFunction) -> bool:
-    """Whether its IR shows that a call changes nothing but what its arguments lead to."""
-    return function.effects is not None and function.effects.traceless
+def _read_effects(function: CyFunction) -> dict[str, Any]:
+    """Fields of its entry that its IR shows."""
+    effects = function.effects
+    return {"traceless": effects.traceless, "local_arrays": effects.local_arrays} if effects is not None else {}
 
 
 def _pick_representatives(planned: ModuleLoops) -> list[int]:
