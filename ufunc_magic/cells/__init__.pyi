@@ -28,6 +28,7 @@ from .native import (
     compile_def_functions as compile_def_functions,
     compile_driver as compile_driver,
     compile_exceptions as compile_exceptions,
+    compile_process_calls as compile_process_calls,
     compile_vector_math as compile_vector_math,
     find_sound_copies as find_sound_copies,
     narrow as narrow,

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import codegen, compilers, runtime, store
 from ..ir import list_complex_vectors, list_generic_functions
-from ..model import TYPES, LoopCode, Options, Signature, Target, find_required_glibc
+from ..model import TYPES, LoopCode, Options, Signature, Target, Unit, find_required_glibc
 
 #: A text that mentions one of these works on errno or the FP environment itself.
 _ENVIRONMENT = frozenset(
@@ -153,6 +153,15 @@ def compile_exceptions(tool: compilers.Toolchain, source: str = "throw", *, fold
     return [
         _compile_once(tool, codegen.write_exceptions(), flags=_list_object_flags(tool), output=folder / "exceptions.o")
     ]
+
+
+def compile_process_calls(tool: compilers.Toolchain, unit: Unit, *, folder: Path) -> list[Path]:
+    """The object file of what a cell calls in place of functions that reach the whole process; none for most cells."""
+    if not codegen.find_process_calls(unit):
+        return []
+    tool = replace(tool, cplus=False)
+    text = codegen.template("process.c")
+    return [_compile_once(tool, text, flags=_list_object_flags(tool), output=folder / "process.o")]
 
 
 def compile_vector_math(tool: compilers.Toolchain, functions: Iterable[str], *, folder: Path) -> list[Path]:

@@ -12,6 +12,7 @@ from .loop_types import (
 )
 from .loops import template as template
 from .plain_calls import Exports as Exports, contained as contained
+from .process_calls import find_process_calls as find_process_calls
 from .unit import (
     Translation as Translation,
     append as append,

@@ -22,6 +22,7 @@ from .float_conversions import FloatConversions, find_conversions
 from .loop_types import INSTRUCTIONS, NO_VECTORS, Instance, VectorMath, type_numbers, type_text
 from .loops import fill, has_scalar, has_sizes, is_leaf, leaf_text, loop_text, template
 from .plain_calls import Exports
+from .process_calls import find_process_calls, write_process_calls
 
 PREFIX = "__ufm_"
 #: A macro of units: whether loop ``k`` is compiled.
@@ -122,7 +123,7 @@ def translate(
         for loop in make_instances(signatures, unit, options=options)
     ]
     # Before the cell, whose macros would rewrite it.
-    parts = [template("interface.h"), *filter(None, [before])]
+    parts = [template("interface.h"), *filter(None, [write_process_calls(find_process_calls(unit)), before])]
     kinds = choose_types(options.types) if uses_t(unit) else ()  # a kernel alone may be in terms of T
     copies = dict.fromkeys((make_prefix(kind), kind) for kind in kinds)
     cell += inline_definitions(unit, cplus=cplus)

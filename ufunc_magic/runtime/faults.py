@@ -23,7 +23,7 @@ from .numpy_ufunc import find_loops
 from .records import find_operand_dtypes
 
 # How calls end, beside signals: the numbers of templates/containment.h.
-_ASSERTED, _EXITED, _ABORTED, _JUMPED, _RAISED, _STACK_FULL, _, _OVERRUN, _OUT_OF_RANGE = range(-1, -10, -1)
+_ASSERTED, _EXITED, _ABORTED, _JUMPED, _RAISED, _STACK_FULL, _, _OVERRUN, _OUT_OF_RANGE, _REFUSED = range(-1, -11, -1)
 
 #: Numbers that a message shows of each input.
 _SHOWN = 6
@@ -252,6 +252,8 @@ def _make_exception(report: _Report, fault: _Fault) -> UfuncMagicError:
         return CellExited(f"{call} called abort(){where}.")
     if fault.kind == _RAISED:
         return CellExited(f"{call} raised {_name_signal(fault.code)}{where}, which normally ends the process.")
+    if fault.kind == _REFUSED:
+        return CellExited(f"{call} {(fault.text or b'').decode(errors='replace')}{where}.")
     line = _describe_line(fault.place)
     if fault.kind == _OUT_OF_RANGE:
         text, function = ((t or b"").decode(errors="replace") for t in (fault.text, fault.function))

@@ -16,7 +16,7 @@
 
 /* What ended a call, where it was no signal; numbers of runtime/faults.py. */
 enum { ASSERTED = -1, EXITED = -2, ABORTED = -3, JUMPED = -4, RAISED = -5, STACK_FULL = -6, INTERRUPTED = -7,
-       OVERRUN = -8, OUT_OF_RANGE = -9 };
+       OVERRUN = -8, OUT_OF_RANGE = -9, REFUSED = -10 };
 enum { STACK_SIZE = 1 << 16 };
 enum { FAULTED = 2 }; /* what a call says that did not come back */
 
@@ -26,7 +26,7 @@ typedef struct {
     int line;      /* of ASSERTED and OUT_OF_RANGE */
     int access;    /* of memory: 1 read, 2 written, 0 not known */
     uintptr_t address;
-    const char *text, *file, *function; /* of the same */
+    const char *text, *file, *function; /* of the same; text of REFUSED too */
     uintptr_t place; /* of the code, of a signal */
 } Fault;
 
@@ -37,6 +37,7 @@ typedef struct __ufm_stack {
     volatile uintptr_t room;
     struct __ufm_stack *next; /* that of another object */
     int listed;
+    const struct __ufm_object *object;
 } Stack;
 
 typedef __ufm_frame Frame;
@@ -75,6 +76,9 @@ typedef struct {
     void *(*import)(const char *);       /* PyImport_ImportModule */
     void *(*call)(void *, const char *, const char *, ...); /* PyObject_CallMethod */
     void (*forget)(void *);              /* Py_DecRef */
+    void (*know)(Stack *);               /* an object: faults in its code end a thread that the code has made */
+    void (*end_thread)(Fault);           /* the running thread, which the code has made */
+    int (*take)(Fault *);                /* 1: some thread has ended so; the first one's fault */
 } Containment;
 
 #ifdef CONTAINED
@@ -219,8 +223,61 @@ RARE static void chain(Signal *signal, int number, siginfo_t *info, void *contex
     errno = error;
 }
 
+/* Objects whose code has run. */
+RARE static void know_object(Stack *stack)
+{
+    if (__atomic_exchange_n(&stack->listed, 1, __ATOMIC_ACQ_REL)) return;
+    stack->next = __atomic_load_n(&stacks, __ATOMIC_ACQUIRE);
+    while (!__atomic_compare_exchange_n(&stacks, &stack->next, stack, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {}
+}
+RARE static int is_of_a_cell(const char *at)
+{
+    for (const Stack *stack = stacks; stack; stack = stack->next)
+        if (stack->object && at >= stack->object->low && at < stack->object->high) return 1;
+    return 0;
+}
+
+/* A thread that the code has made, and that nobody calls: it ends alone.  The kernel wakes up whoever joins it; the call
+   that is under way tells of it when it ends. */
+static Fault lost_fault;
+static volatile int lost_threads;
+RARE static void end_thread(Fault fault)
+{
+    if (!__atomic_fetch_add(&lost_threads, 1, __ATOMIC_ACQ_REL)) lost_fault = fault;
+    __asm__ volatile("" : : : "memory"); /* to the compiler nothing comes after this */
+#ifdef __linux__
+    for (;;) syscall(SYS_exit, 0);
+#endif
+}
+RARE static int take_lost(Fault *fault)
+{
+    if (!lost_threads) return 0;
+    *fault = lost_fault;
+    return __atomic_exchange_n(&lost_threads, 0, __ATOMIC_ACQ_REL) > 0;
+}
+
+RARE static Fault describe(int number, siginfo_t *info, void *context)
+{
+    const int sent = info->si_code <= 0;
+    Fault fault = {.kind = number, .code = info->si_code, .address = sent ? 0 : (uintptr_t)info->si_addr,
+                   .place = place(context, 0)};
+    if ((number == SIGSEGV || number == SIGBUS) && !sent) {
+#if defined(__linux__) && defined(__x86_64__)
+        const greg_t *r = ((const ucontext_t *)context)->uc_mcontext.gregs;
+        if (r[REG_TRAPNO] == 14) fault.access = r[REG_ERR] & 2 ? 2 : 1;
+#elif defined(__linux__) && defined(__aarch64__)
+        fault.access = access_at(info, context);
+#endif
+    }
+    return fault;
+}
+
 RARE static void on_fault(int number, siginfo_t *info, void *context)
 {
+#if defined(__x86_64__)
+    /* A handler still has the code's checks of alignment. */
+    __asm__ volatile("pushfq; andl $~0x40000, (%%rsp); popfq" : : : "memory", "cc");
+#endif
     Inside *in = get_own(key);
     Frame *frame = in ? in->frame : NULL;
     const int sent = info->si_code <= 0;
@@ -229,22 +286,17 @@ RARE static void on_fault(int number, siginfo_t *info, void *context)
     const int full = (number == SIGSEGV || number == SIGBUS) && !sent && sp &&
                      (uintptr_t)info->si_addr + 65536 > sp && (uintptr_t)info->si_addr < (uintptr_t)frame;
     if (frame && (!frame->python || full || in_cell(frame, context)) && !(sent && info->si_pid != getpid())) {
-        Fault fault = {.kind = number, .code = info->si_code, .address = sent ? 0 : (uintptr_t)info->si_addr,
-                       .place = place(context, 0)};
-        if ((number == SIGSEGV || number == SIGBUS) && !sent) {
-#if defined(__linux__) && defined(__x86_64__)
-            const greg_t *r = ((const ucontext_t *)context)->uc_mcontext.gregs;
-            if (r[REG_TRAPNO] == 14) fault.access = r[REG_ERR] & 2 ? 2 : 1;
-#elif defined(__linux__) && defined(__aarch64__)
-            fault.access = access_at(info, context);
-#endif
-        }
+        Fault fault = describe(number, info, context);
         if (full) {
             fault.kind = STACK_FULL;
             make_room(in, sp);
         }
         leave_with(in, fault);
     }
+#ifdef __linux__
+    if (!frame && !sent && thread_number() != getpid() && is_of_a_cell((const char *)place(context, 0)))
+        end_thread(describe(number, info, context));
+#endif
     for (int k = 0; k < SIGNALS; k++)
         if (faults[k] == number) chain(signals + k, number, info, context);
 }
@@ -479,11 +531,7 @@ RARE static void look_at_stack(Inside *in, Stack *stack)
 {
     if (!in->room) measure_stack(in);
     if (!in->is_main) return;
-    if (!stack->listed) {
-        stack->listed = 1;
-        stack->next = stacks;
-        stacks = stack;
-    }
+    know_object(stack);
     stack->floor = in->floor;
     stack->room = in->room;
     if (!in->watched) watch(in);
@@ -513,7 +561,8 @@ RARE static Inside *enter_thread(void)
    object's __ufm_containment_2. */
 EXPORT RARE const Containment *__ufm_contain_2(void *find, void *import, void *call, void *forget)
 {
-    containment = (Containment){enter_thread, check_handlers, watch, settle, look_at_stack, find, import, call, forget};
+    containment = (Containment){enter_thread, check_handlers, watch, settle, look_at_stack, find, import, call, forget,
+                                know_object, end_thread, take_lost};
     void *const all = RTLD_DEFAULT;
     int (*make)(unsigned int *, void (*)(void *)) = containment.find(all, "pthread_key_create");
     get_own = containment.find(all, "pthread_getspecific");
@@ -540,6 +589,7 @@ RARE static void leave_if_contained(Fault fault)
 {
     Inside *in = inside_now();
     if (in && in->frame) leave_with(in, fault);
+    if (in && !is_main()) contained()->end_thread(fault);
 }
 RARE static void *real(const char *name) { return contained() ? contained()->find(RTLD_NEXT, name) : NULL; }
 

@@ -188,10 +188,16 @@ EXPORT void *__ufm_vectorcall(void *ufunc, void *const *args, size_t count, void
 }
 
 /* NULL: nobody has the handlers. */
+#ifdef CONTAINED
+HIDDEN extern Stack __ufm_main_stack;
+#endif
 static inline Inside *inside_of(Own *own)
 {
 #ifdef CONTAINED
-    if (!own->inside && __ufm_containment_2) own->inside = __ufm_containment_2->inside();
+    if (!own->inside && __ufm_containment_2) {
+        own->inside = __ufm_containment_2->inside();
+        __ufm_containment_2->know(&__ufm_main_stack);
+    }
 #endif
     return own->inside;
 }
@@ -408,6 +414,24 @@ static inline Modes quick_modes(void)
 #endif
 }
 
+/* Of cells that call what reaches the whole process (process.c): 1 before a call, 0 when it ends; and what must be as
+   before as soon as their code has returned. */
+#ifdef __ELF__
+HIDDEN void __ufm_keep_process(int) __attribute__((weak));
+HIDDEN void __ufm_clear_flags(void) __attribute__((weak));
+#define KEEP_PROCESS(begins) \
+    do { \
+        if (__ufm_keep_process) __ufm_keep_process(begins); \
+    } while (0)
+#define CLEAR_FLAGS() \
+    do { \
+        if (__ufm_clear_flags) __ufm_clear_flags(); \
+    } while (0)
+#else
+#define KEEP_PROCESS(begins) ((void)0)
+#define CLEAR_FLAGS() ((void)0)
+#endif
+
 /* What belongs to the thread and not to the cell, as it was before the call. */
 typedef struct Thread {
     Flags flags;
@@ -421,6 +445,7 @@ typedef struct Thread {
 static inline void remember(Thread *before, Own *own, ptrdiff_t total)
 {
     Inside *const in = inside_of(own);
+    KEEP_PROCESS(1);
     before->own = own;
     look_at(&before->flags, &before->modes);
     before->total = total;
@@ -438,6 +463,7 @@ static inline void remember(Thread *before, Own *own, ptrdiff_t total)
 static inline void restore(const Thread *before, Flags real)
 {
     Own *const own = before->own;
+    KEEP_PROCESS(0);
     set_all(before->flags | real, before->modes);
     if (*own->error != before->error) *own->error = before->error;
     own->now = before->around;
@@ -452,9 +478,9 @@ typedef int Code(void *, void *, void *, void *);
 /* Between a frame and the cell's code: an array of the code's that is overrun, by up to so much, hits nothing that is
    needed to leave (__stack_chk_fail in containment.h). */
 enum { MARGIN = 4096 };
+
 #define KEEP_MARGIN(margin) __asm__ volatile("" : : "r"(margin) : "memory")
 #ifdef CONTAINED
-HIDDEN Stack __ufm_main_stack;
 #ifdef __ELF__
 extern const char __ehdr_start[] __attribute__((weak, visibility("hidden")));
 extern const char etext[] __attribute__((weak, visibility("hidden")));
@@ -462,6 +488,7 @@ static const Object this_object = {leave, __ehdr_start, etext, &__ufm_main_stack
 #else
 static const Object this_object = {leave, NULL, NULL, &__ufm_main_stack};
 #endif
+HIDDEN Stack __ufm_main_stack = {.object = &this_object};
 
 static int is_frame_of_this(const Frame *frame) { return frame->object == &this_object; }
 
@@ -483,6 +510,7 @@ ONCE static int call_below(Code *code, void *a, void *b, void *c, void *d)
     char margin[MARGIN];
     KEEP_MARGIN(margin);
     const int status = code(a, b, c, d);
+    CLEAR_FLAGS();
     KEEP_MARGIN(margin);
     return status;
 }
@@ -516,6 +544,7 @@ RARE static int left_enclosed(Modes modes)
     Thread before = {.modes = modes, .around = own->now};
     own->now = &before;
     left(own, 0);
+    KEEP_PROCESS(0);
     own->now = before.around;
     if (!--own->inside->calls) own->inside->stopping = 0;
     return own->inside->fault.kind == INTERRUPTED ? 2 : 1;
@@ -528,6 +557,7 @@ ONCE static int enclosed(void (*code)(void *), void *with, int python)
     Inside *const in = inside_of(ask_own());
     if (in) {
         const volatile Modes modes = quick_modes();
+        KEEP_PROCESS(1);
         Frame frame = {.previous = in->frame, .object = &this_object, .python = python};
         in->calls++;
         if (!in->watched) contained()->watch(in);
@@ -536,6 +566,7 @@ ONCE static int enclosed(void (*code)(void *), void *with, int python)
         call_below((Code *)code, with, NULL, NULL, NULL);
         in->frame = frame.previous;
         if (!--in->calls) in->stopping = 0;
+        KEEP_PROCESS(0);
         return 0;
     }
 #endif
@@ -642,6 +673,35 @@ static void tell(const Report *report) { (void)report; }
 static int was_stop(Own *own, int *halt) { return (void)own, (void)halt, 0; }
 #endif
 
+/* Of process.c. */
+HIDDEN int __ufm_in_call(void)
+{
+#ifdef CONTAINED
+    const Inside *in = inside_now();
+    return in && in->frame;
+#else
+    return 0;
+#endif
+}
+HIDDEN void __ufm_tell_lost(void)
+{
+#ifdef CONTAINED
+    Inside *const in = inside_now();
+    const int python = in && in->frame ? in->frame->python : 0;
+    if (!in || python || !contained()->take(&in->fault)) return;
+    const Report report = {.name = "a thread of the cell", .fault = &in->fault};
+    tell(&report);
+#endif
+}
+HIDDEN void __ufm_leave_call(int kind, int code, const char *text)
+{
+#ifdef CONTAINED
+    leave_if_contained((Fault){.kind = kind, .code = code, .text = text});
+#else
+    (void)kind, (void)code, (void)text;
+#endif
+}
+
 /* Entries from Python into a Cython cell (entries.h): a frame begins, with the modes of this thread; it ends; the entry
    goes on after a jump to the frame, 1: the user wants out; the exception of a fault is raised. */
 HIDDEN void *__ufm_begin(Frame *frame, uint64_t *modes)
@@ -649,6 +709,7 @@ HIDDEN void *__ufm_begin(Frame *frame, uint64_t *modes)
 #ifdef CONTAINED
     Inside *const in = inside_of(ask_own());
     if (!in) return NULL;
+    KEEP_PROCESS(1);
     *modes = quick_modes();
     frame->previous = in->frame;
     frame->object = &this_object;
@@ -667,6 +728,7 @@ HIDDEN void __ufm_end(void *inside, const Frame *frame)
     Inside *const in = inside;
     in->frame = frame->previous;
     if (!--in->calls) in->stopping = 0;
+    KEEP_PROCESS(0);
 }
 HIDDEN int __ufm_go_on(uint64_t modes)
 {
@@ -1670,6 +1732,7 @@ ONCE static int loop_items(Items *items, Frame **inside, Frame *frame)
         prepare(plan, items->cores, items->at, items->args, items->steps, items->item);
         *inside = frame;
         status = plan->item(items->at, items->dims);
+        CLEAR_FLAGS();
         *inside = before;
         if (!status) finish(items);
     }

@@ -385,6 +385,7 @@ def _compile_functions(cell: CellBuild, planned: CellBuild, plan: cells.UnitPlan
     driver = cells.compile_driver(cell.tool, signatures=signatures, parallel=parallel, folder=folder, checked=checked)
     objects = [driver, *cells.compile_vector_math(cell.tool, plan.math.functions, folder=folder)]
     objects += cells.compile_exceptions(cell.tool, cell.source, folder=folder)
+    objects += cells.compile_process_calls(cell.tool, reading.unit, folder=folder)
     library = folder / "cell.so"
     exports = _list_exports(reading, options)
     first, first_fault, undefined = reading, None, _Undefined()
