@@ -18,26 +18,35 @@ _STATE = {
     "folder": "chdir fchdir",
     "locale": "setlocale",
     "umask": "umask",
-    "files": "close close_range dup2 closefrom",
-    "flags": "asm __builtin_ia32_writeeflags_u64 __builtin_ia32_writeeflags_u32",
-    "children": "fork vfork clone",
-    "threads": "pthread_create thrd_create thread jthread async",
+    "files": "close close_range dup2 closefrom syscall",
+    "flags": "asm feenableexcept fesetenv feupdateenv _mm_setcsr __builtin_ia32_ldmxcsr __builtin_ia32_writeeflags_u64",
+    "children": "fork vfork syscall",
+    "cores": "sched_setaffinity",
+    "stack": "sigaltstack",
 }
+#: Calls that make threads.
+_THREADS = frozenset("pthread_create thrd_create".split())
 #: Functions in whose place the cell calls ours.
 _RENAMED = frozenset(
-    "kill killpg tgkill pthread_kill pthread_exit vfork execve execv execvp execl execlp execle munmap mprotect close "
-    "close_range dup2 syscall sigaction signal sigprocmask pthread_sigmask setrlimit".split()
+    "kill killpg tgkill pthread_kill sigqueue pthread_exit vfork execve execv execvp execl execlp execle munmap mprotect "
+    "close close_range dup2 syscall sigaction signal sigprocmask pthread_sigmask setrlimit timer_create timer_delete err "
+    "errx prctl".split()
 )
-_NAMES = _RENAMED.union(*(words.split() for words in _STATE.values()))
+_NAMES = _RENAMED.union(_THREADS, *(words.split() for words in _STATE.values()))
 
 
 def find_process_calls(unit: Unit) -> frozenset[str]:
-    """The identifiers of a cell that mean a call which reaches the whole process; those that it defines are its own."""
+    """The calls of a cell that reach the whole process; functions that it defines are its own."""
     if not sys.platform.startswith("linux"):
         return frozenset()
-    names = _NAMES & unit.identifiers - {function.name for function in unit.functions}
-    # A keyword: asm, __asm__, asm volatile.
-    return names | {"asm"} if any("asm" in function.text for function in unit.functions) else names
+    called = frozenset[str]().union(*(function.body.calls for function in unit.functions))
+    names = _NAMES & called - {function.name for function in unit.functions}
+    text = [function.text for function in unit.functions]
+    # A keyword: asm, __asm__, asm volatile; and classes whose constructors start threads.
+    names |= {"asm"} if any("asm" in t for t in text) else set()
+    return (
+        names | _THREADS if any("std::thread" in t or "std::async" in t or "std::jthread" in t for t in text) else names
+    )
 
 
 def write_process_calls(names: Set[str]) -> str:

@@ -678,7 +678,7 @@ HIDDEN int __ufm_in_call(void)
 {
 #ifdef CONTAINED
     const Inside *in = inside_now();
-    return in && in->frame;
+    return in && (in->frame || !is_main()); /* or in a thread of the code's own */
 #else
     return 0;
 #endif
@@ -1068,10 +1068,11 @@ RARE static void blame(const __ufm_plan *plan, Own *own, char **from, const ptrd
         if (!later) own->raised_before = 1;
         return;
     }
+    const int certain = status || count == 1;
     failure->known = 1;
-    failure->element = status ? first + j : -1;
+    failure->element = certain ? first + (status ? j : 0) : -1;
     failure->fault = status ? own->inside->fault : fault;
-    for (int k = 0; status && k < plan->nin; k++) memcpy(failure->values[k], at[k], item_size[plan->types[k]]);
+    for (int k = 0; certain && k < plan->nin; k++) memcpy(failure->values[k], at[k], item_size[plan->types[k]]);
     if (!later) tell_failure(plan, own, failure);
 }
 

@@ -4,10 +4,12 @@
    Compiled by itself and linked with such cells only (codegen/process_calls.py), whose unit calls the functions here by
    `#pragma redefine_extname`.  The driver calls __ufm_keep_process() before and after each of its calls. */
 #define _GNU_SOURCE
+#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -15,10 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #define HIDDEN __attribute__((visibility("hidden")))
@@ -45,10 +49,10 @@ static int is_ours(int number)
 /* The parts of the state that the cell may change: _STATE of codegen/process_calls.py. */
 HIDDEN extern int __ufm_kept;
 enum { KEEP_SIGNALS = 1, KEEP_LIMITS = 2, KEEP_TIMERS = 4, KEEP_FOLDER = 8, KEEP_LOCALE = 16, KEEP_UMASK = 32, KEEP_FILES = 64,
-       KEEP_FLAGS = 128 };
+       KEEP_FLAGS = 128, KEEP_CHILDREN = 256, KEEP_CORES = 512, KEEP_STACK = 1024 };
 static int keeps(int part) { return __ufm_kept & part; }
 
-enum { SIGNALS = 32, LIMITS = RLIM_NLIMITS, TIMERS = 3, FILES = 1024 };
+enum { SIGNALS = 32, LIMITS = RLIM_NLIMITS, TIMERS = 3, FILES = 256, MADE = 16 };
 typedef unsigned char Set[FILES / 8];
 static struct {
     int depth;
@@ -59,9 +63,13 @@ static struct {
     struct itimerval timers[TIMERS];
     char folder[4096], locale[512];
     mode_t umask;
+    cpu_set_t cores;
+    stack_t stack;
     Set files; /* that were open before the call */
 } before;
 static Set opened; /* by earlier calls of the cell */
+static timer_t made[MADE]; /* by this call */
+static int made_count;
 
 static int has(const Set set, int number) { return number >= 0 && number < FILES && set[number / 8] >> number % 8 & 1; }
 static void list_files(Set set)
@@ -73,7 +81,8 @@ static void list_files(Set set)
 
 static void save(void)
 {
-    before.process = getpid();
+    before.process = keeps(KEEP_CHILDREN) ? getpid() : 0;
+    made_count = 0;
     if (keeps(KEEP_SIGNALS)) {
         pthread_sigmask(SIG_SETMASK, NULL, &before.mask);
         for (int k = 1; k < SIGNALS; k++) sigaction(k, NULL, before.actions + k);
@@ -86,6 +95,8 @@ static void save(void)
     if (locale && strlen(locale) < sizeof before.locale) strcpy(before.locale, locale);
     if (keeps(KEEP_UMASK)) umask(before.umask = umask(0));
     if (keeps(KEEP_FILES)) list_files(before.files);
+    if (keeps(KEEP_CORES)) sched_getaffinity(0, sizeof before.cores, &before.cores);
+    if (keeps(KEEP_STACK)) sigaltstack(NULL, &before.stack);
 }
 
 static void undo(void)
@@ -110,13 +121,17 @@ static void undo(void)
         chdir(before.folder)) {}
     if (before.locale[0] && strcmp(setlocale(LC_ALL, NULL), before.locale)) setlocale(LC_ALL, before.locale);
     if (keeps(KEEP_UMASK)) umask(before.umask);
+    if (keeps(KEEP_CORES)) sched_setaffinity(0, sizeof before.cores, &before.cores);
+    if (keeps(KEEP_STACK)) sigaltstack(&before.stack, NULL);
+    while (made_count) timer_delete(made[--made_count]);
     Set now_open;
     if (keeps(KEEP_FILES)) list_files(now_open);
     for (int k = 0; keeps(KEEP_FILES) && k < FILES / 8; k++)
         opened[k] = (opened[k] | (now_open[k] & ~before.files[k])) & now_open[k];
 }
 
-/* The direction of string instructions, checks of alignment, and registers that MMX shares with the x87. */
+/* The direction of string instructions, checks of alignment, registers that MMX shares with the x87, and traps of
+   floating-point operations, of which the driver has some. */
 HIDDEN void __ufm_clear_flags(void)
 {
 #ifdef __x86_64__
@@ -124,6 +139,7 @@ HIDDEN void __ufm_clear_flags(void)
     if (!keeps(KEEP_FLAGS)) return;
     __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() & ~(DIRECTION | ALIGNMENT));
     __asm__ volatile("emms");
+    __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x1f80);
 #endif
 }
 
@@ -136,12 +152,12 @@ HIDDEN void __ufm_keep_process(int begins)
     }
     __ufm_clear_flags();
     /* A child of fork() has no notebook to return to. */
-    if (before.process != getpid()) _exit(0);
+    if (before.process && before.process != getpid()) _exit(0);
     if (--before.depth) return;
     undo();
     __ufm_tell_lost();
 }
-static int is_child(void) { return before.depth && before.process != getpid(); }
+static int is_child(void) { return before.depth && before.process && before.process != getpid(); }
 
 /* ----------------------------------------------------------------------------------------- ends of the process */
 
@@ -169,6 +185,25 @@ HIDDEN int OWN(tgkill)(int process, int thread, int number)
     check_signal(process, number);
     return (int)syscall(SYS_tgkill, process, thread, number);
 }
+HIDDEN int OWN(sigqueue)(pid_t process, int number, union sigval value)
+{
+    check_signal(process, number);
+    return sigqueue(process, number, value);
+}
+/* Timers end with the call. */
+HIDDEN int OWN(timer_create)(clockid_t clock, struct sigevent *event, timer_t *timer)
+{
+    if (event && event->sigev_notify == SIGEV_SIGNAL) check_signal(getpid(), event->sigev_signo);
+    const int status = timer_create(clock, event, timer);
+    if (!status && made_count < MADE) made[made_count++] = *timer;
+    return status;
+}
+HIDDEN int OWN(timer_delete)(timer_t timer)
+{
+    for (int k = 0; k < made_count; k++)
+        if (made[k] == timer) made[k--] = made[--made_count];
+    return timer_delete(timer);
+}
 HIDDEN int OWN(pthread_kill)(pthread_t thread, int number)
 {
     check_signal(getpid(), number);
@@ -184,6 +219,35 @@ HIDDEN void OWN(pthread_exit)(void *value)
 {
     refuse("called pthread_exit(), which ends a thread of the notebook");
     pthread_exit(value);
+}
+/* The message, and then exit(). */
+HIDDEN void OWN(err)(int status, const char *format, ...)
+{
+    va_list rest;
+    va_start(rest, format);
+    vwarn(format, rest);
+    va_end(rest);
+    __ufm_leave_call(EXITED, status & 255, NULL);
+    exit(status);
+}
+HIDDEN void OWN(errx)(int status, const char *format, ...)
+{
+    va_list rest;
+    va_start(rest, format);
+    vwarnx(format, rest);
+    va_end(rest);
+    __ufm_leave_call(EXITED, status & 255, NULL);
+    exit(status);
+}
+HIDDEN int OWN(prctl)(int option, ...)
+{
+    unsigned long a[4];
+    va_list rest;
+    va_start(rest, option);
+    for (int k = 0; k < 4; k++) a[k] = va_arg(rest, unsigned long);
+    va_end(rest);
+    if (option == PR_SET_SECCOMP) refuse("restricted the system calls of the notebook (seccomp)");
+    return prctl(option, a[0], a[1], a[2], a[3]);
 }
 HIDDEN pid_t OWN(vfork)(void) { return fork(); } /* whose child may return from here */
 
