@@ -76,9 +76,11 @@ CPLUS = {
     "arrays of 4": "for (int i = 0; i < N; i++) { std::array<double, 4> a{X[i], 1, 2, 3}; double t = 0;"
     "for (int j = 0; j < 4; j++) t += a[j] * a[3 - j]; Y[i] = t; }",
     "a matrix by a vector": "static std::vector<double> m(64 * 64, 1.0), v(64, 2.0), r(64);"
-    "for (int i = 0; i < 64; i++) { double t = 0; for (int j = 0; j < 64; j++) t += m[i * 64 + j] * v[j]; r[i] = t; } Y[0] = r[3];",
+    "for (int i = 0; i < 64; i++) { double t = 0; for (int j = 0; j < 64; j++) t += m[i * 64 + j] * v[j]; r[i] = t; }"
+    "Y[0] = r[3];",
     "a distance of two texts": "std::vector<int> d(256), e(256);"
-    "for (int i = 1; i < 256; i++) { for (int j = 1; j < 256; j++) e[j] = std::min({d[j] + 1, e[j - 1] + 1, d[j - 1] + (X[i] < X[j])}); std::swap(d, e); } Y[0] = d[255];",
+    "for (int i = 1; i < 256; i++) { for (int j = 1; j < 256; j++)"
+    "e[j] = std::min({d[j] + 1, e[j - 1] + 1, d[j - 1] + (X[i] < X[j])}); std::swap(d, e); } Y[0] = d[255];",
     "a sort": "std::vector<double> v(X, X + 256); for (int i = 0; i < 256; i++) v[i] = fmod(v[i] * 7919, 1);"
     "std::sort(v.begin(), v.end()); Y[0] = v[v.size() / 2];",
     "a string": 'std::string s("abcdefgh"); double t = 0; for (size_t i = 0; i < s.size(); i++) t += s[i]; Y[0] = t;',
