@@ -177,3 +177,44 @@ def test_a_function_of_the_cell_may_have_such_a_name() -> None:
         json.dumps(source),
     )
     assert done.stdout.strip() == "4"
+
+
+OPENMP = r"""
+// ufunc: (n)->()
+double total(const double *x, int n) {
+    double s = 0;
+    #pragma omp parallel for num_threads(4) reduction(+:s)
+    for (int i = 0; i < n; i++) s += x[i] > 3 ? *(volatile double *)(long)(x[i] < 0) : x[i];
+    return s;
+}
+"""
+
+
+@pytest.mark.slow
+def test_a_fault_in_a_parallel_loop_ends_the_call() -> None:
+    done = run_python(
+        """
+        import json, sys
+        import numpy as np, ufunc_magic as um
+        try:
+            build = um.compile_c(json.loads(sys.argv[1]), compile_args=["-fopenmp"], link_args=["-fopenmp"])
+        except (um.CompileError, um.LinkError) as error:
+            print("no OpenMP here:", error)
+            sys.exit()
+        x = np.ones((3, 400))
+        x[1, 390] = 5  # the last thread's
+        for _ in range(3):
+            try:
+                build.total(x)
+            except um.CellCrashed as error:
+                assert "followed a null pointer" in str(error) and "at index 1" in str(error), error
+            else:
+                raise AssertionError("it came back")
+            assert build.total(x[0]) == 400
+        print("alive")
+        """,
+        json.dumps(OPENMP),
+    )
+    if done.stdout.startswith("no OpenMP"):
+        pytest.skip(done.stdout)
+    assert done.stdout == "alive\n"

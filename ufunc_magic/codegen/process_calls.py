@@ -28,9 +28,9 @@ _STATE = {
 _THREADS = frozenset("pthread_create thrd_create".split())
 #: Functions in whose place the cell calls ours.
 _RENAMED = frozenset(
-    "kill killpg tgkill pthread_kill sigqueue pthread_exit vfork execve execv execvp execl execlp execle munmap mprotect "
-    "close close_range dup2 syscall sigaction signal sigprocmask pthread_sigmask setrlimit timer_create timer_delete err "
-    "errx prctl".split()
+    "kill killpg tgkill pthread_kill sigqueue pthread_exit vfork execve execv execvp execl execlp execle munmap "
+    "mprotect close close_range dup2 syscall sigaction signal sigprocmask pthread_sigmask setrlimit timer_create "
+    "timer_delete err errx prctl".split()
 )
 _NAMES = _RENAMED.union(_THREADS, *(words.split() for words in _STATE.values()))
 

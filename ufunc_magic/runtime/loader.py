@@ -73,12 +73,12 @@ def _contain(handle: ctypes.CDLL) -> None:
     The names have version numbers (``templates/containment.h``); an object of another version is not contained.
     """
     try:
-        slot = ctypes.c_void_p.in_dll(handle, "__ufm_containment_2")
+        slot = ctypes.c_void_p.in_dll(handle, "__ufm_containment_3")
     except ValueError:
         return
     with lock_of("containment"):
         if not _containment:
-            start = ctypes.c_void_p.in_dll(handle, "__ufm_contain_2")  # its address, not its value
+            start = ctypes.c_void_p.in_dll(handle, "__ufm_contain_3")  # its address, not its value
             functions = _list_containment_functions()
             table = _STARTER(ctypes.addressof(start))(*functions) if functions else None
             _containment.append((table or 0, handle))
@@ -91,7 +91,7 @@ _STARTER = ctypes.CFUNCTYPE(ctypes.c_void_p, *(ctypes.c_void_p,) * 4)
 
 @cache
 def _list_containment_functions() -> tuple[int | None, ...]:
-    """The arguments of ``__ufm_contain_2``; empty if there is no ``dlsym``."""
+    """The arguments of ``__ufm_contain_3``; empty if there is no ``dlsym``."""
     try:
         return tuple(map(_find_python_function, ("dlsym", "PyImport_ImportModule", "PyObject_CallMethod", "Py_DecRef")))
     except AttributeError:

@@ -3,7 +3,7 @@
    Part of driver.c.  Every call of a kernel stands behind a Frame, which is where the handlers of SIGSEGV, SIGFPE and
    their like jump to while this thread is inside; so do exit(), abort(), assert() and raise() of the cell's own code,
    which is linked with the definitions below.  One object of a process has the handlers, the first that its loader
-   asks to (__ufm_contain_2); the others are given the way to it (__ufm_containment_2).  Without one, nothing here does
+   asks to (__ufm_contain_3); the others are given the way to it (__ufm_containment_3).  Without one, nothing here does
    anything, and faults are what they are in C.
 
    Objects of several versions of this file meet in one process: what they share has its version in the name, and no
@@ -19,6 +19,7 @@ enum { ASSERTED = -1, EXITED = -2, ABORTED = -3, JUMPED = -4, RAISED = -5, STACK
        OVERRUN = -8, OUT_OF_RANGE = -9, REFUSED = -10 };
 enum { STACK_SIZE = 1 << 16 };
 enum { FAULTED = 2 }; /* what a call says that did not come back */
+enum { OF_A_THREAD = 2 }; /* Inside.stopping, for a fault of another thread */
 
 typedef struct {
     int kind;      /* a signal, or one of the above */
@@ -46,6 +47,7 @@ typedef struct __ufm_object {
     void (*leave)(Frame *);
     const char *low, *high; /* the object's code, as far as that is known */
     struct __ufm_stack *stack;
+    int (*in_parallel)(void); /* omp_in_parallel, of code with OpenMP */
 } Object;
 #define SET_JUMP __UFM_SET_JUMP
 #define JUMP_TO __UFM_JUMP_TO
@@ -84,7 +86,7 @@ typedef struct {
 #ifdef CONTAINED
 #define STOP SIGURG /* asks a thread to leave: ignored where nobody hears it */
 
-EXPORT const Containment *__ufm_containment_2;
+EXPORT const Containment *__ufm_containment_3;
 
 /* A signal's handlers below ours, the eldest first. */
 enum { MOST_BELOW = 4 };
@@ -223,6 +225,9 @@ RARE static void chain(Signal *signal, int number, siginfo_t *info, void *contex
     errno = error;
 }
 
+/* Of Stop, in nanoseconds and looks; below. */
+enum { GRACE = 150000000, SOON = 10000000, TRIES = 12 };
+
 /* Objects whose code has run. */
 RARE static void know_object(Stack *stack)
 {
@@ -230,11 +235,19 @@ RARE static void know_object(Stack *stack)
     stack->next = __atomic_load_n(&stacks, __ATOMIC_ACQUIRE);
     while (!__atomic_compare_exchange_n(&stacks, &stack->next, stack, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {}
 }
-RARE static int is_of_a_cell(const char *at)
+RARE static const Object *find_object(const char *at)
 {
     for (const Stack *stack = stacks; stack; stack = stack->next)
-        if (stack->object && at >= stack->object->low && at < stack->object->high) return 1;
-    return 0;
+        if (stack->object && at >= stack->object->low && at < stack->object->high) return stack->object;
+    return NULL;
+}
+
+RARE static int is_in_parallel(const Object *object) { return object && object->in_parallel && object->in_parallel(); }
+
+/* A thread of OpenMP can only end if the call that waits for it can be left. */
+RARE static int may_end_thread(const Object *object)
+{
+    return object && (!is_in_parallel(object) || (of_main && of_main->frame && !of_main->frame->python));
 }
 
 /* A thread that the code has made, and that nobody calls: it ends alone.  The kernel wakes up whoever joins it; the call
@@ -246,6 +259,12 @@ RARE static void end_thread(Fault fault)
     if (!__atomic_fetch_add(&lost_threads, 1, __ATOMIC_ACQ_REL)) lost_fault = fault;
     __asm__ volatile("" : : : "memory"); /* to the compiler nothing comes after this */
 #ifdef __linux__
+    if (is_in_parallel(find_object((const char *)fault.place)) && of_main) {
+        /* The others would wait for it at the end of the loop, for ever. */
+        of_main->tries = TRIES;
+        of_main->stopping = OF_A_THREAD;
+        syscall(SYS_tgkill, getpid(), getpid(), STOP);
+    }
     for (;;) syscall(SYS_exit, 0);
 #endif
 }
@@ -294,7 +313,7 @@ RARE static void on_fault(int number, siginfo_t *info, void *context)
         leave_with(in, fault);
     }
 #ifdef __linux__
-    if (!frame && !sent && thread_number() != getpid() && is_of_a_cell((const char *)place(context, 0)))
+    if (!frame && !sent && thread_number() != getpid() && may_end_thread(find_object((const char *)place(context, 0))))
         end_thread(describe(number, info, context));
 #endif
     for (int k = 0; k < SIGNALS; k++)
@@ -306,7 +325,6 @@ RARE static void on_fault(int number, siginfo_t *info, void *context)
    Python's handler of SIGINT only notes the signal, and the driver looks every 50 ms.  A call that has not looked
    GRACE later is left where it is, the sooner where that is the cell's own code: elsewhere it may have locked
    something. */
-enum { GRACE = 150000000, SOON = 10000000, TRIES = 12 };
 
 #ifdef __linux__
 /* A timer of the thread that uses it first. */
@@ -388,8 +406,11 @@ RARE static void try_to_stop(Inside *in, const void *context)
     }
     const int here = frame && in_cell(frame, context);
     if (frame && (here || (!frame->python && in->tries >= TRIES))) {
+        const int of_a_thread = in->stopping == OF_A_THREAD;
+        Fault fault = {.kind = INTERRUPTED};
+        if (of_a_thread) take_lost(&fault);
         in->stopping = in->tries = 0;
-        leave_with(in, (Fault){.kind = INTERRUPTED});
+        leave_with(in, fault);
     }
     in->tries++;
 }
@@ -558,8 +579,8 @@ RARE static Inside *enter_thread(void)
 }
 
 /* Have the handlers of this process.  Called once, with the loader's functions; what it returns belongs into every
-   object's __ufm_containment_2. */
-EXPORT RARE const Containment *__ufm_contain_2(void *find, void *import, void *call, void *forget)
+   object's __ufm_containment_3. */
+EXPORT RARE const Containment *__ufm_contain_3(void *find, void *import, void *call, void *forget)
 {
     containment = (Containment){enter_thread, check_handlers, watch, settle, look_at_stack, find, import, call, forget,
                                 know_object, end_thread, take_lost};
@@ -582,7 +603,7 @@ EXPORT RARE const Containment *__ufm_contain_2(void *find, void *import, void *c
 #define NAMED(name) __asm__(NAME_2(__USER_LABEL_PREFIX__, name)) __attribute__((weak, visibility("hidden"), used, cold))
 
 static Inside *inside_now(void);
-static const Containment *contained(void) { return __ufm_containment_2; }
+static const Containment *contained(void) { return __ufm_containment_3; }
 static int is_frame_of_this(const Frame *);
 
 RARE static void leave_if_contained(Fault fault)

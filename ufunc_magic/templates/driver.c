@@ -194,9 +194,9 @@ HIDDEN extern Stack __ufm_main_stack;
 static inline Inside *inside_of(Own *own)
 {
 #ifdef CONTAINED
-    if (!own->inside && __ufm_containment_2) {
-        own->inside = __ufm_containment_2->inside();
-        __ufm_containment_2->know(&__ufm_main_stack);
+    if (!own->inside && __ufm_containment_3) {
+        own->inside = __ufm_containment_3->inside();
+        __ufm_containment_3->know(&__ufm_main_stack);
     }
 #endif
     return own->inside;
@@ -484,9 +484,10 @@ enum { MARGIN = 4096 };
 #ifdef __ELF__
 extern const char __ehdr_start[] __attribute__((weak, visibility("hidden")));
 extern const char etext[] __attribute__((weak, visibility("hidden")));
-static const Object this_object = {leave, __ehdr_start, etext, &__ufm_main_stack};
+extern int omp_in_parallel(void) __attribute__((weak));
+static const Object this_object = {leave, __ehdr_start, etext, &__ufm_main_stack, omp_in_parallel};
 #else
-static const Object this_object = {leave, NULL, NULL, &__ufm_main_stack};
+static const Object this_object = {leave, NULL, NULL, &__ufm_main_stack, NULL};
 #endif
 HIDDEN Stack __ufm_main_stack = {.object = &this_object};
 
