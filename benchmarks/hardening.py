@@ -30,6 +30,7 @@ OPTIONS = {
     "-D_FORTIFY_SOURCE=3": ("-D_FORTIFY_SOURCE=3",),
     "-D_GLIBCXX_ASSERTIONS": ("-D_GLIBCXX_ASSERTIONS",),
     "-ftrivial-auto-var-init=zero": ("-ftrivial-auto-var-init=zero",),
+    "-fno-aggressive-loop-optimizations": ("-fno-aggressive-loop-optimizations",),
 }
 HEAD = r"""
 #include <math.h>
