@@ -109,6 +109,7 @@ def test_thread_setting_of_a_serial_build_does_nothing(c: Build) -> None:
         assert c.sum(1, 2) == 3
 
 
+@pytest.mark.slow
 def test_ufunc_outlives_its_build() -> None:
     import gc
 

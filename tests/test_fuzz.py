@@ -141,6 +141,7 @@ def _damaged(rng: random.Random) -> Iterator[str]:
     yield from (texts.mixed(rng) for _ in range(300))
 
 
+@pytest.mark.nightly
 def test_damaged_cells_are_read_without_a_fault_of_ours() -> None:
     for text in _damaged(random.Random(SEED)):
         _translated(text)

@@ -167,6 +167,7 @@ def test_cells_work_under_options_of_python(cache_folder: Path, options: str) ->
     works(f'exec {PYTHON} {options} "$PROGRAM"', cache=cache_folder)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "variables",
     [

@@ -47,6 +47,7 @@ def test_unknown_name_is_an_attribute_error() -> None:
         _ = um.compile_fortran
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["import ufunc_magic", "import ufunc_magic.pipeline", "import ufunc_magic.store"])
 def test_names_shared_with_modules_answer_as_the_public_object(first: str, cache_folder: Path) -> None:
     code = f"""

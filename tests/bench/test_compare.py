@@ -878,6 +878,7 @@ def test_a_size_that_is_asked_for_is_used() -> None:
     assert found.rows[-1].elements == 1234
 
 
+@pytest.mark.slow
 def test_cores_reach_python_as_lists() -> None:
     clock = FakeClock()
 

@@ -166,6 +166,7 @@ def test_a_report_leaves_the_state_of_c(name: str, shared_cache_folder: Path) ->
 CYTHON_NAMES = [pytest.param(name, marks=pytest.mark.slow if n > 2 else ()) for n, name in enumerate(CYTHON_CELLS)]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", CYTHON_NAMES)
 def test_a_report_leaves_the_state_of_cython(name: str, shared_cache_folder: Path) -> None:
     source, expression, value = CYTHON_CELLS[name]

@@ -56,6 +56,7 @@ def report(shared_cache_folder: Path) -> tuple[Any, Any]:
     return build, build.report(time=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["endless", "counting"])
 def test_a_function_that_does_not_end_has_a_note(name: str, report: tuple[Any, Any]) -> None:
     _, shown = report

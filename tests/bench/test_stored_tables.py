@@ -45,6 +45,7 @@ def test_a_damaged_table_is_measured_again(tmp_path: Path, monkeypatch: pytest.M
     assert not is_stored(table(opened=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "stored"),
     [
@@ -63,6 +64,7 @@ def test_only_the_usual_table_is_shown_again(options: dict[str, Any], stored: bo
     assert is_stored(table(opened=True, options=make_options(options))) is stored
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cell",
     [

@@ -78,6 +78,7 @@ def test_state_that_changes_while_it_is_timed_is_found() -> None:
     assert "after the timed calls" in found.rows[1].alarm
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "wrong"),
     [
@@ -111,6 +112,7 @@ def test_code_that_cheats_is_wrong(source: str, wrong: str) -> None:
     assert wrong in verdict.message
 
 
+@pytest.mark.slow
 def test_a_module_that_changes_numpy_changes_no_verdict() -> None:
     pytest.importorskip("Cython")
     source = "import numpy as np\nnp.square = lambda x: 0 * x\ncpdef double sq(double x): return 0\n"

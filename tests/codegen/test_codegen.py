@@ -289,6 +289,7 @@ def test_generated_text_gives_no_warning(tmp_path: Path) -> None:
         assert done.stderr == ""
 
 
+@pytest.mark.slow
 @given(st.text(max_size=40))
 def test_c_string_stays_one_string(text: str) -> None:
     quoted = codegen.quote_c(text)

@@ -88,6 +88,7 @@ def test_output_has_the_computed_size(c: Any) -> None:
     assert (c.convolve.signature, c.table.signature) == ("(n),(m)->(n_plus_m_minus_1)", "(n)->(_2_times_n,3)")
 
 
+@pytest.mark.slow
 def test_docstring_and_object_code_have_the_signature_as_written(c: Any) -> None:
     assert "Core signature: (n),(m)->(n+m-1)" in c.convolve.__doc__
     copy = pickle.loads(pickle.dumps(c.convolve))
@@ -156,6 +157,7 @@ def test_out_gives_the_size_of_an_output(c: Any) -> None:
     assert "k" in " ".join(c.notes)
 
 
+@pytest.mark.slow
 def test_the_same_in_python_has_outputs_of_the_same_size(shared_cache_folder: Any) -> None:
     source = """
 // ufunc: (),(),()->(r,c)

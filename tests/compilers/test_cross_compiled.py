@@ -70,6 +70,7 @@ if "windows" not in target and language == "c":
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_cell_compiles_for_a_system_that_is_not_here(target: str, language: str, tmp_path: Path) -> None:

@@ -363,6 +363,7 @@ SCALARS: dict[str, tuple[str, str, str, tuple[Any, ...], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SCALARS)
 def test_both_texts_give_the_known_answer(case: str) -> None:
     cell, name, types, inputs, expected = SCALARS[case]
@@ -1018,6 +1019,7 @@ WHOLE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", range(len(WHOLE)), ids=[text for _, text in WHOLE])
 def test_functions_on_whole_arrays_have_numpy_expressions(n: int) -> None:
     cell, text = WHOLE[n]

@@ -115,6 +115,7 @@ def test_a_library_that_changes_files_when_it_is_opened_is_bound_untried(tmp_pat
 # ------------------------------------------------------------------------------------- what ends a process
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "what", "line"),
     [
@@ -375,6 +376,7 @@ def test_without_the_guard_a_cell_is_bound_untried() -> None:
     assert any("not tried first" in note for note in made.notes)
 
 
+@pytest.mark.slow
 def test_cached_cell_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     source = "double once(double x) { return x; }"
     um.compile_c(source)
@@ -734,6 +736,7 @@ def test_sanitizer_refuses_stray_accesses(source: str, what: str, line: int) -> 
     assert f" on line {line} of <c>:" in said
 
 
+@pytest.mark.slow
 def test_a_sanitizer_that_does_not_start_is_an_error_with_a_remedy(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -958,6 +961,7 @@ def test_what_helps_the_guard_never_fails_a_cell(
     assert says in "\n".join([*built.notes, *(d.message for d in built.diagnostics)])
 
 
+@pytest.mark.slow
 def test_numbers_are_not_changed_by_the_trial() -> None:
     made = um.compile_c("double half(double x) { return x / 2; }", force=True)
     assert np.array_equal(made.half(np.arange(5.0)), np.arange(5.0) / 2)

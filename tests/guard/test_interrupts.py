@@ -187,6 +187,7 @@ def files(folder: Path) -> list[str]:
     return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
 
 
+@pytest.mark.slow
 def test_an_interrupted_compilation_leaves_nothing(
     slow_compiler: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

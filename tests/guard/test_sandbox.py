@@ -165,6 +165,7 @@ def test_report_says_what_a_call_costs(made: Any) -> None:
     assert any(n.startswith("--sandbox: every call runs in another process") for n in made.notes)
 
 
+@pytest.mark.slow
 def test_sandboxed_cell_from_the_cache_starts_no_process_before_a_call() -> None:
     program = (
         "import ufunc_magic as um\n"
@@ -235,6 +236,7 @@ def test_child_of_a_fork_has_a_sandbox_of_its_own(made: Any) -> None:
     )
 
 
+@pytest.mark.slow
 def test_interrupt_ends_an_endless_call() -> None:
     program = (
         "import os, signal, threading, ufunc_magic as um\n"
@@ -334,6 +336,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     process.stop()
 
 
+@pytest.mark.slow
 def test_launches_in_a_sandbox_do_what_they_do_here(kernels: Any, capfd: pytest.CaptureFixture[str]) -> None:
     here = um.compile_cuda(KERNELS, device="cpu")
     x, results = np.arange(100, dtype="f4"), {}
@@ -378,6 +381,7 @@ def test_interrupt_ends_an_endless_launch() -> None:
     assert done.stdout == "interrupted\n", done.stderr
 
 
+@pytest.mark.slow
 def test_stray_access_in_a_sandbox_has_its_line_and_element() -> None:
     words = []
     for sandbox in (True, False):

@@ -270,6 +270,7 @@ def test_importing_it_loads_no_other_library() -> None:
 
 @needs_scipy
 class TestSciPy:
+    @pytest.mark.slow
     def test_quad_integrates_a_ufunc(self, c: Any) -> None:
         from scipy import integrate
 

@@ -114,6 +114,7 @@ def test_address_sanitizer_finds_nothing_in_any_promise(sanitized: Path) -> None
     assert (done.returncode, done.stdout.count("ok ")) == (0, len(NAMES)), done.stdout
 
 
+@pytest.mark.nightly
 def test_leaks_do_not_grow_with_calls(sanitized: Path) -> None:
     def lost(count: int) -> str:
         done = ran(sanitized, "calls", str(count), ASAN_OPTIONS="detect_leaks=1", PYTHONMALLOC="malloc", timeout=600)
@@ -125,6 +126,7 @@ def test_leaks_do_not_grow_with_calls(sanitized: Path) -> None:
     assert lost(10) == lost(10_000 if NIGHTLY else 500)
 
 
+@pytest.mark.nightly
 def test_valgrind_sees_no_wrong_access(program: Path) -> None:
     if not shutil.which("valgrind"):
         pytest.skip("no valgrind here")

@@ -216,7 +216,7 @@ def test_a_function_may_have_a_name_that_the_loader_uses(load: Any) -> None:
     assert (loaded._cell(1.0), loaded.um(1.0)) == (1.0, 2.0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_pip_installs_the_folder(curves: Build, tmp_path: Path) -> None:
     module = um.save_module(curves, "curves6")
     scratch = tmp_path / "venv"

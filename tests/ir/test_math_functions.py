@@ -71,6 +71,7 @@ def test_python_and_numpy_have_what_the_table_names() -> None:
             ast.parse(row.python.format(*arguments) if "{" in row.python else f"{row.python}({', '.join(arguments)})")
 
 
+@pytest.mark.slow
 def test_derivatives_are_those_of_the_functions() -> None:
     """Each text, compiled, agrees with a difference quotient of the function."""
     lines = ["#define _GNU_SOURCE", "#include <math.h>"]

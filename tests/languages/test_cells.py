@@ -117,7 +117,7 @@ def _is_golden_compiler() -> bool:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_enormous_line_is_refused_in_a_few_words() -> None:
     with pytest.raises(um.CompileError) as caught:
         um.compile_c(f"double f(double x) {{ return x {'+ x' * 300_000} + ; }}")

@@ -62,6 +62,7 @@ def planted(*args: Any, **keywords: Any) -> Any:
     raise OverflowError("planted here")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("magic", "line", "module", "name", "words"), FAULTS)
 def test_a_fault_in_comfort_is_a_note(
     loaded: InteractiveShell,

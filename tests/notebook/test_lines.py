@@ -79,6 +79,7 @@ def test_an_error_names_the_line_of_the_gutter_and_keeps_that_of_the_source(load
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
+@pytest.mark.slow
 def test_an_error_below_two_magics_and_of_a_function_that_runs_one(loaded: InteractiveShell) -> None:
     # As %%time, which shows an error itself in older IPython.
     loaded.register_magic_function(lambda _, cell: loaded.ex(loaded.transform_cell(cell)), "cell", "outer")

@@ -409,6 +409,7 @@ def test_tab_offers_every_option_once_typed_ones_left_out(loaded: InteractiveShe
     assert offered == [f"%%c_ufunc --strict {flag}" for flag in [*flags, "-h", "--help"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -251,6 +251,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return compile_in(tmp_path_factory.mktemp("cache"), CONTAINED)
 
 
+@pytest.mark.slow
 @contained
 @pytest.mark.parametrize(
     ("name", "arguments", "fault", "says"),
@@ -305,6 +306,7 @@ def test_contained_calls_take_and_give_what_the_functions_do(plain: Any) -> None
     assert plain.length(plain.length.ffi.new("char[]", b"four")) == 4
 
 
+@pytest.mark.slow
 @contained
 def test_interrupt_ends_an_endless_plain_function() -> None:
     program = (

@@ -335,6 +335,7 @@ def test_subclasses_masked_arrays_and_overrides(c: Any) -> None:
     assert c.add.reduce(Mine()) == ("add", "reduce")
 
 
+@pytest.mark.slow
 def test_pandas_xarray_and_dask_call_it(c: Any) -> None:
     pandas, xarray = pytest.importorskip("pandas"), pytest.importorskip("xarray")
     array = pytest.importorskip("dask.array")

@@ -153,6 +153,7 @@ def test_functions_of_cython_cells_check_as_well() -> None:
         made["above"](np.array([5, -5]))
 
 
+@pytest.mark.slow
 def test_threads_share_a_large_call() -> None:
     made = um.compile_c("int twice(int x) { return 2 * x; }", parallel=2)
     x = np.arange(300_000)

@@ -141,6 +141,7 @@ def test_structures_as_results_and_arrays_of_them(b: Build) -> None:
     assert b.weigh(q[1:], [1.0, 2.0]).tolist() == [[7.0, 11.0]]
 
 
+@pytest.mark.slow
 def test_flags_faults_and_pickles(b: Build) -> None:
     c = np.array([(np.inf, 1), (1, 0)], um.dtype_of(b.apply))
     with np.errstate(all="raise"):

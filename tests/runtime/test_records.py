@@ -195,6 +195,7 @@ def test_structure_of_a_systems_header(c: Build) -> None:
     assert c.split([7, 9], 2).tolist() == [(3, 1), (4, 1)]
 
 
+@pytest.mark.slow
 def test_structure_of_a_local_header(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "point.h").write_text("typedef struct { double x, y; } point;\n")
     monkeypatch.chdir(tmp_path)
@@ -229,6 +230,7 @@ def test_what_stays_a_plain_function_says_why(c: Build, name: str, reason: str) 
     assert reason in c[name].reason
 
 
+@pytest.mark.slow
 def test_cplus_structures_have_functions_and_constructors() -> None:
     build = um.compile_c(
         """
@@ -307,6 +309,7 @@ def test_they_travel(c: Build) -> None:
     np.testing.assert_array_equal(c.add(chunks, chunks).compute(), c.add(a, a))
 
 
+@pytest.mark.slow
 def test_records_come_back_from_the_header(c: Build) -> None:
     target = Target("elf", "linux", "x86_64")
     loops = (LoopCode(0, (12, 12)),)

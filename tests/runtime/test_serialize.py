@@ -192,6 +192,7 @@ def _sealed_again(payload: bytes, change: Callable[[dict[str, Any]], object]) ->
     return front + code + hashlib.sha256(front + hashlib.sha256(code).digest()).digest()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "change"),
     [
@@ -408,6 +409,7 @@ print(sorted(names & set(unwanted.split())), sorted(compiling))
     assert ran.stdout.strip() == "[] []"
 
 
+@pytest.mark.slow
 @on_linux
 @pytest.mark.parametrize("kind", ["c", pytest.param("cython", marks=needs_cython)])
 def test_loading_writes_no_file(tmp_path: Path, kind: str) -> None:
@@ -585,6 +587,7 @@ except ValueError as error:
     assert elsewhere(given, shown, folder=tmp_path) == "[9.0] [1, 1] 42 43 2\nNegative -1.0 has no real root"
 
 
+@pytest.mark.slow
 @needs_cython
 @pytest.mark.cython
 @pytest.mark.parametrize("name", ["square", "pair", "Counter", "Plain", "Negative"])
@@ -595,6 +598,7 @@ def test_everything_of_a_cython_cell_travels_in_its_build(tmp_path: Path, name: 
     assert elsewhere(made, f"print(got.{name}{call[name]})", folder=tmp_path) == expected
 
 
+@pytest.mark.slow
 @needs_cython
 @pytest.mark.cython
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))

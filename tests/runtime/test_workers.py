@@ -130,6 +130,7 @@ def surroundings() -> tuple[list[str | None], list[str], list[str]]:
     return [shutil.which(name) for name in ("cc", "gcc", "clang", "cl")], missing, loaded
 
 
+@pytest.mark.nightly
 def test_thousand_tasks_are_right_though_a_worker_is_lost(pool: Pool, tmp_path: Path) -> None:
     from distributed import as_completed
 

@@ -75,6 +75,7 @@ def test_a_cell_starts_compiler_assembler_and_linker_and_nothing_else(second_cel
     assert second_cell == ["cc1", "as", "ld"]
 
 
+@pytest.mark.slow
 def test_a_parallel_object_reads_numbers_by_itself() -> None:
     """atoi is strtol under a new name from glibc 2.38 on, and an object that calls it needs that glibc."""
     assert b"strtol" not in um.compile_c("double f(double x) { return x; }", parallel=True).object_code.code

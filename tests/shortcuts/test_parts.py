@@ -82,7 +82,7 @@ def check_numbers(apart: um.Build, whole: um.Build) -> None:
         assert np.array_equal(one.accumulate(x), other.accumulate(x)), n
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("head", "options"),
     [
@@ -177,6 +177,7 @@ def test_a_mistake_is_told_once(parts: Parts) -> None:
     assert "missing" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_warning_is_told_once(parts: Parts) -> None:
     build = um.compile_c(
         CELL
@@ -191,6 +192,7 @@ def test_a_warning_is_told_once(parts: Parts) -> None:
     assert "array subscript 5 is above array bounds of 'double[2]'" in messages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "options"),
     [
@@ -204,6 +206,7 @@ def test_what_may_mean_the_whole_unit_keeps_it(parts: Parts, more: str, options:
     assert not parts.units
 
 
+@pytest.mark.slow
 def test_what_fails_in_parts_is_compiled_as_one_unit(parts: Parts) -> None:
     """What is wrong with parts alone is nobody's business."""
     parts.failing = True

@@ -86,6 +86,7 @@ def test_the_last_ones_stay(gcc: compilers.Toolchain, header: Path, monkeypatch:
     assert shortcuts.include_precompiled(gcc, text, flags=["-DA=2"]) != ()
 
 
+@pytest.mark.slow
 @pytest.mark.cython
 def test_a_cython_cell_is_the_same_with_and_without_them(gcc: compilers.Toolchain) -> None:
     without = um.compile_cython(CELL, force=True)

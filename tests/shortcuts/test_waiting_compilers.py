@@ -91,6 +91,7 @@ def test_a_name_that_an_unread_header_would_take_is_free() -> None:
     assert um.compile_c("double gamma(int n, double v) { return n * v; }")["gamma"](2, 3.0) == 6.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

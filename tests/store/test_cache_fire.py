@@ -35,7 +35,7 @@ def came() -> dict[str, object]:
     return dict(zip(faults.FAULTS, faults.tried(faults.FAULTS), strict=True))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("fault", faults.FAULTS)
 def test_no_fault_of_the_cache_gives_a_wrong_result_or_an_unhandled_error(came, fault):
     found = came[fault]
@@ -52,7 +52,7 @@ def test_only_files_that_must_be_small_and_a_folder_that_is_gone_refuse_a_cell(c
     assert refusing - {"clearing", "removing"} <= {"small_files", "no_folder"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("fault", "least"), [("killed", 50), ("killed_after", 50), ("crowd", 50)])
 def test_faults_were_really_tried(came, fault, least):
     assert max(came[fault].killed, came[fault].right) >= least

@@ -159,6 +159,7 @@ def test_header_that_includes_a_header_is_followed() -> None:
     assert run() == (2.0, False)
 
 
+@pytest.mark.slow
 @needs_gcc
 @pytest.mark.parametrize(
     ("source", "name"),
@@ -311,6 +312,7 @@ def test_edited_pxd_is_compiled_again_and_the_old_text_is_a_hit(pxd: None) -> No
     assert run(PYX) == (1.0, True)
 
 
+@pytest.mark.slow
 @pytest.mark.cython
 @pytest.mark.parametrize("name", ["shapes.pxd", "shapes/__init__.pxd"])
 def test_new_pxd_that_comes_first_is_read(pxd: None, name: str) -> None:
@@ -323,6 +325,7 @@ def test_new_pxd_that_comes_first_is_read(pxd: None, name: str) -> None:
     assert value == (2.0 if name == "shapes.pxd" else value)
 
 
+@pytest.mark.slow
 @pytest.mark.cython
 def test_pxi_and_headers_of_a_pxd_count(pxd: None) -> None:
     write("shapes.pxd", "include 'names.pxi'\n")
@@ -337,6 +340,7 @@ def test_pxi_and_headers_of_a_pxd_count(pxd: None) -> None:
     assert run(PYX) == (3.0, False)
 
 
+@pytest.mark.slow
 @pytest.mark.cython
 def test_a_pxd_may_ask_for_cplus(pxd: None) -> None:
     write(
@@ -350,6 +354,7 @@ def test_a_pxd_may_ask_for_cplus(pxd: None) -> None:
     assert run(PYX) == (2.0, False)
 
 
+@pytest.mark.slow
 @pytest.mark.cython
 def test_depends_and_sources_of_the_comments_count(pxd: None) -> None:
     source = f"# distutils: depends = data.txt\n# distutils: sources = more.c\n{PYX}"
@@ -452,6 +457,7 @@ def test_read_only_cache_serves_headers_that_are_unchanged(tmp_path: Path, monke
     assert sorted(root.glob("keys/*")) == before
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_two_processes_share_the_records() -> None:
     program = f"import os; os.chdir({os.getcwd()!r}); import ufunc_magic as um\n"

@@ -122,6 +122,7 @@ def _results(ufunc: Any, arguments: list[Any]) -> np.ndarray[Any, Any]:
     return made
 
 
+@pytest.mark.nightly
 def test_whole_library_is_wrapped_but_for_what_the_package_itself_leaves_out(library: Build) -> None:
     names = {name for name, *_ in _pairs(library)}
     package = {name for name, f in vars(theirs).items() if isinstance(f, np.ufunc)}

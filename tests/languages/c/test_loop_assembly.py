@@ -63,6 +63,7 @@ def _read_whole(source: str, folder: Path, options: Options) -> compilers.Compil
     return compilers.read_compiler_texts(folder, cplus=options.cplus, compile_again=again)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cplus", "new"), [(False, True), (True, False)])
 @pytest.mark.parametrize("kind", CELLS)
 def test_the_report_on_a_loop_alone_is_that_of_the_whole_cell(

@@ -57,6 +57,7 @@ def test_undefined_symbol_of_the_only_function_is_a_link_error(shared_cache: Non
     assert "-S gone.c" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_undefined_symbol_in_a_large_cell(shared_cache: None) -> None:
     many = "\n".join(f"int f{n}(int x) {{ while (x > {n}) x /= 2; return x; }}" for n in range(30))
     build = um.compile_c(f"int gone(int);\nint g(int x) {{ return gone(x); }}\n{many}")

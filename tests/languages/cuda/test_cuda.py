@@ -814,6 +814,7 @@ def test_every_message_for_a_gpu_has_its_line(kernel: str, message: str, monkeyp
     assert {d.line for d in errors} == {n for n, line in enumerate(lines, 1) if line.endswith("//!")}
 
 
+@pytest.mark.slow
 def test_arguments_for_nvidias_compiler_alone_are_not_the_hosts() -> None:
     b = um.compile_cuda(CELL, device="cpu", compile_args=["--maxrregcount=32", "-arch=sm_90", "-DSIZE=3"])
     assert "mul" in b

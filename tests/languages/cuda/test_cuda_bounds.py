@@ -177,6 +177,7 @@ __global__ void met(float *x)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="kernels are checked with gcc")
 def test_races_on_shared_memory_are_told_with_both_lines() -> None:
     cell, x = um.compile_cuda(RACES, device="cpu", sanitize=True), np.arange(64, dtype="f4")

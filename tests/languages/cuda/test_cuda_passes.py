@@ -52,6 +52,7 @@ def test_a_cell_of_both_parts_runs(name: str, tmp_path: Path, capfd: pytest.Capt
         um.compile_cuda(cell, include=[str(tmp_path)], device="gpu")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["header_host", "member_grow", "host_overload", "shadowed", "hd_macro", "typedef_more"]
 )
@@ -83,6 +84,7 @@ def test_errors_of_a_header_have_its_lines(tmp_path: Path) -> None:
         assert "host" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_changed_header_compiles_the_cell_again(tmp_path: Path) -> None:
     header, cell = tmp_path / "n.cuh", '#include "n.cuh"\n__global__ void k(int *x) { *x = n(); }\nvoid host() {}'
     x = np.zeros(1, "i4")
@@ -139,6 +141,7 @@ def test_unmarked_operators_and_unknown_statements_stay_out_of_the_devices_part(
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "header", ["<cuda_fp8.h>", "<cuda/latch>", "<cuda/pipeline>", "<cuda/std/mdspan>", "<thrust/device_vector.h>"]
 )
@@ -154,6 +157,7 @@ def test_a_header_that_the_emulation_lacks_is_refused_in_one_line(header: str) -
     assert x[0] == 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("header", ["<cublas_v2.h>", "<thrust/sort.h>", "<cufft.h>"])
 def test_libraries_of_the_host_need_not_be_there_to_bind_kernels(header: str) -> None:
     host = "void host(cublasHandle_t h) { thrust::sort(h); }"
@@ -162,6 +166,7 @@ def test_libraries_of_the_host_need_not_be_there_to_bind_kernels(header: str) ->
         um.compile_cuda(cell, device=word)
 
 
+@pytest.mark.slow
 def test_a_call_that_the_emulated_runtime_lacks_is_named() -> None:
     cell = "__global__ void k() {}\nint main() { cudaGraph_t g; k<<<1, 1>>>(); }"
     with pytest.raises(um.CompileError, match=r"(?s)<cuda>:2:\d+: error: .*cudaGraph_t.*emulation of CUDA's runtime"):
@@ -254,6 +259,7 @@ def test_what_a_function_or_a_kernel_takes() -> None:
         build.fill[1, 1, 227 * 1024 + 1](x, 1)
 
 
+@pytest.mark.slow
 def test_a_template_with_a_condition_is_bound_for_the_types_that_it_takes() -> None:
     head = "#include <type_traits>\ntemplate <class T, class = std::enable_if_t<std::is_{}<T>::value>> __global__ "
     body = "void k(T *x) { *x *= 2; }\n"

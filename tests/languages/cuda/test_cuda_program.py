@@ -127,6 +127,7 @@ int main() {
 """
 
 
+@pytest.mark.slow
 def test_grids_that_kernels_launch_run_after_their_own(capfd: pytest.CaptureFixture[str]) -> None:
     """Dynamic parallelism: what a kernel launches sees the values of its launch, and new memory is zero."""
     um.compile_cuda(CHILDREN, device="cpu", run_main=True)
@@ -410,6 +411,7 @@ def test_a_sanitized_program_reports_what_nobody_wrote(capfd: pytest.CaptureFixt
         assert re.fullmatch(words, capfd.readouterr().out.rstrip())
 
 
+@pytest.mark.slow
 def test_a_program_says_how_far_its_launch_is(tmp_path: Path) -> None:
     """The program ends when it has said so."""
     program = """\

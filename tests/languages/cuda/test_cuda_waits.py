@@ -223,6 +223,7 @@ def test_blocks_wait_for_later_and_for_earlier_ones(cell: Any) -> None:
     np.testing.assert_array_equal(y, x.cumsum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "grid", "block", "words"),
     [

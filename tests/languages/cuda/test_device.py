@@ -349,6 +349,7 @@ def test_numbers_alone_give_a_numpy_scalar(gpu: Device, mul: Any) -> None:
     assert (type(z), z) == (np.float64, 7.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("x", "y", "expected"),
     [("f4", 2, "f4"), ("f4", 2.5, "f4"), ("f4", np.float64(2), "f8"), ("f8", 2, "f8"), ("i4", "f4", "f8"),
@@ -719,6 +720,7 @@ def test_reduce_agrees_with_numpy(gpu: Device, add: Any, axis: Any, keepdims: bo
     np.testing.assert_array_equal(host(z), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "axis"),
     [

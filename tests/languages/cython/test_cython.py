@@ -98,6 +98,7 @@ def test_named_module_can_be_imported(forgotten_modules: None) -> None:
     assert built.f.__module__ == "um_test_named"
 
 
+@pytest.mark.slow
 def test_named_module_is_the_newest_of_its_name(forgotten_modules: None) -> None:
     um.compile_cython("def f(x):\n    return 2 * x\n", name="um_test_renewed")
     um.compile_cython("def f(x):\n    return 3 * x\n", name="um_test_renewed")
@@ -113,6 +114,7 @@ def test_name_that_no_module_can_have_names_the_cell_in_messages_only() -> None:
 LEVELS = "def f(int x):\n    return 2 / x\n\n\ndef call(x):\n    return f(*(x,))\n"
 
 
+@pytest.mark.slow
 def test_language_level_is_3_unless_the_cell_or_the_line_says_2() -> None:
     three, two = um.compile_cython(LEVELS), um.compile_cython(LEVELS, language_level=2)
     inside = um.compile_cython(f"# cython: language_level=2\n{LEVELS}")
@@ -196,6 +198,7 @@ cdef double f(double x) noexcept nogil:
     assert um.compile_cython(cell).f(1.0) == 23
 
 
+@pytest.mark.slow
 def test_compiler_arguments_and_macros_reach_the_compiler() -> None:
     cell = "cdef extern from *:\n    int SCALE\n\n\ncdef int f(int x):\n    return SCALE * x\n"
     assert um.compile_cython(cell, compile_args=["-DSCALE=3"]).f(2) == 6
@@ -292,6 +295,7 @@ def test_error_of_the_c_compiler_is_an_error_at_the_line_of_the_cell() -> None:
     assert any(0 < d.line <= cell.count("\n") for d in caught.value.diagnostics)
 
 
+@pytest.mark.slow
 def test_missing_library_is_a_link_error() -> None:
     with pytest.raises(um.LinkError, match="um_no_such_library"):
         um.compile_cython(COUNTS, lib=["um_no_such_library"])
@@ -350,6 +354,7 @@ def test_cell_without_any_name_binds_nothing(text: str) -> None:
     assert dict(um.compile_cython(text)) == {}
 
 
+@pytest.mark.slow
 def test_generators_coroutines_and_closures_work() -> None:
     cell = """
 import asyncio
@@ -393,6 +398,7 @@ def _in_new_process(script: str, **environment: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_hit_in_another_process_imports_no_cython_and_starts_no_process() -> None:
     source = f"{COUNTS}# for another process\n"
     assert not um.compile_cython(source).cached

@@ -111,6 +111,7 @@ def arrays(shared_cache_folder: Path) -> Build:
     return compile_in(shared_cache_folder, ARRAYS, language="cython")
 
 
+@pytest.mark.slow
 def test_memoryviews_with_a_comment_make_generalized_ufuncs(arrays: Build) -> None:
     signatures = {name: f.signature for name, f in arrays.items() if isinstance(f, np.ufunc)}
     assert signatures == {

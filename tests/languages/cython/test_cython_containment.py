@@ -357,7 +357,7 @@ def test_a_destructor_that_faults_is_reported(cell: ModuleType, monkeypatch: pyt
     assert isinstance(heard[0], um.CellCrashed)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_call_of_a_call_ends_the_inner_one(cell: ModuleType, shared_cache_folder: Path) -> None:
     outer = compile_in(
         shared_cache_folder,
@@ -368,6 +368,7 @@ def test_a_call_of_a_call_ends_the_inner_one(cell: ModuleType, shared_cache_fold
     assert outer.outer(cell.read, A, 1) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     ["y = p[1]", "for k in range(3):\n    p[k] = 1", "class C:\n    x = p[1]", "with nogil:\n    p[1] = 2"],
@@ -379,7 +380,7 @@ def test_a_fault_of_the_statements_of_a_cell_is_its_exception(statement: str, sh
             compile_in(shared_cache_folder, source, language="cython")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("shared_cache")
 def test_the_first_fault_of_a_process_may_be_one_of_a_generator() -> None:
     # Python handles exceptions of its own while it imports what describes a fault.
@@ -422,7 +423,7 @@ cpdef double number(double a, Py_ssize_t far):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(sys.platform != "linux", reason="the lines are in DWARF, in ELF")
 def test_a_fault_names_its_line_where_the_code_has_debug_information(shared_cache_folder: Path) -> None:
     build = compile_in(shared_cache_folder, LINES, language="cython", compile_args=["-g"])
@@ -530,7 +531,7 @@ STOPPED = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("shared_cache")
 @pytest.mark.skipif(sys.platform != "linux", reason="Stop is timed on Linux")
 def test_stop_ends_a_loop_of_each_kind() -> None:
@@ -562,6 +563,7 @@ def test_stop_ends_a_loop_of_each_kind() -> None:
     assert done.stdout.splitlines() == [name for name in STOPPED for _ in range(2)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared_cache")
 @pytest.mark.skipif(sys.platform != "linux", reason="Stop is timed on Linux")
 @pytest.mark.parametrize("loop", ["cdef double x = 0\nwhile True:\n    x += 1", "y = 0\nwhile True:\n    y = 3"])
@@ -591,6 +593,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory, shared_cache_folder: Path) 
         yield kernel
 
 
+@pytest.mark.slow
 def test_a_kernel_lives_after_each_fault(kernel: Kernel) -> None:
     head = "%%cython_ufunc -q\n# cython: boundscheck=False, wraparound=False\n"
     assert kernel.run(f"{head}cpdef double at(double[:] a, Py_ssize_t i):\n    return a[i]\n").error is None

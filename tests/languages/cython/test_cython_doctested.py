@@ -161,6 +161,7 @@ def test_unknown_c_of_cythons_costs_only_the_freedom_from_the_gil(
     assert "freedom from the GIL is missing" in str(report)
 
 
+@pytest.mark.slow
 def test_loop_that_the_c_compiler_refuses_costs_the_ufunc_and_not_the_cell(
     loaded: InteractiveShell, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -125,6 +125,7 @@ def test_function_leaves_no_trace_only_if_that_is_known(tmp_path: Path) -> None:
     assert {texts[name] for name in texts if found[name][0].traceless} == {*TRACELESS}
 
 
+@pytest.mark.slow
 def test_trace_of_an_argument_that_is_an_object_counts(tmp_path: Path) -> None:
     found = find(
         [
@@ -165,6 +166,7 @@ CALLED = (
 )
 
 
+@pytest.mark.slow
 def test_use_of_a_memoryview(tmp_path: Path) -> None:
     texts = {f"f{n}": text for n, text in enumerate((*ACCESSES, *KEEP, *OBJECTS))}
     functions = (f"def {name}(double[:] v):\n{lines(text)}" for name, text in texts.items())

@@ -171,6 +171,7 @@ def negative_in(call: Callable[[], object]) -> tuple[Any, ...]:
     return caught.value.args
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RAISERS)
 def test_exception_of_the_first_failing_element_reaches_the_caller(raising: Build, name: str) -> None:
     f = raising[name]

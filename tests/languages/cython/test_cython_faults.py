@@ -146,6 +146,7 @@ def test_an_interrupt_passes(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_a_deeply_nested_cell_is_refused_in_words(tmp_path: Path) -> None:
     error = error_of(f"x = {'[' * 1500}{']' * 1500}\n", tmp_path)
     assert "RecursionError" in str(error)
@@ -334,7 +335,7 @@ def total(double[:, ::1] a):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     start=st.integers(0, len(GOOD)), length=st.integers(1, 12), put=st.sampled_from(["", "(", "'", ":", "\n", "}", "*"])

@@ -58,6 +58,7 @@ print(json.dumps({"run": result.testsRun, "skipped": len(result.skipped), "faile
 '''
 
 
+@pytest.mark.nightly
 def test_cythons_tests_of_its_magic_pass_but_for_deliberate_differences(tmp_path: Path) -> None:
     folders = {f"{name}DIR": str(tmp_path / name.lower()) for name in ("IPYTHON", "JUPYTER_CONFIG_", "CYTHON_CACHE_")}
     environment = {**os.environ, **folders, "PYTHONPATH": python_path()}

@@ -50,6 +50,7 @@ def returned(function: FunctionIR) -> Any:
     return of_kind(function, ir.Return)[-1].values[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", CYTHON_CELLS, ids=lambda path: path.stem)
 def test_every_expression_of_a_cell_has_the_type_that_cython_gives_it(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -133,6 +134,7 @@ def test_untyped_variables_have_the_type_that_cython_infers(lowered: Any) -> Non
     assert (types["y"], types["k"], types["i"]) == (DOUBLE, OBJECT, OBJECT)
 
 
+@pytest.mark.slow
 def test_in_place_operators_read_their_place(lowered: Any) -> None:
     f = lowered("def f(double[:] v, double x):\n    v[0] += 1\n    x *= v[-1]\n    return x\n")
     first, second = of_kind(f, ir.Assignment)
@@ -141,6 +143,7 @@ def test_in_place_operators_read_their_place(lowered: Any) -> None:
     assert isinstance(first.place, ir.Element)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("marks", "expected"), [("", (True, True)), ("@cython.boundscheck(False)\n", (True, False))])
 def test_elements_know_their_checks(lowered: Any, marks: str, expected: tuple[bool, bool]) -> None:
     f = lowered(f"cimport cython\n{marks}cdef double f(double[:, :] m, long i):\n    return m[i, 0] + m.shape[1]\n")

@@ -86,6 +86,7 @@ def test_classes_and_constants_stand_in_the_report(loaded: InteractiveShell) -> 
     assert "twice" in text
 
 
+@pytest.mark.slow
 def test_classic_table_times_the_compiled_sum_the_python_sum_and_numpys(loaded: InteractiveShell) -> None:
     cell = """cimport numpy as np
 
@@ -106,6 +107,7 @@ cpdef cSum(np.ndarray array):
     assert not isinstance(loaded.user_ns["cSum"], np.ufunc)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", [BROKEN, C_BROKEN], ids=["cython", "c compiler"])
 def test_failed_cell_raises_and_removes_what_its_earlier_run_bound(loaded: InteractiveShell, broken: str) -> None:
     run(loaded, cell_id="c1")
@@ -122,6 +124,7 @@ def test_failed_cell_is_known_by_its_names_where_the_front_end_has_no_cell_ids(l
     assert {"logit", "twice", "Box"} & set(loaded.user_ns) == set()
 
 
+@pytest.mark.slow
 def test_cell_whose_body_raises_binds_nothing(loaded: InteractiveShell) -> None:
     run(loaded, cell_id="c1")
     with pytest.raises(ZeroDivisionError):
@@ -171,6 +174,7 @@ def test_options_of_cythons_magic_are_taken(loaded: InteractiveShell) -> None:
     assert loaded.user_ns["g"]() == [1, 2]
 
 
+@pytest.mark.slow
 def test_named_cell_is_a_module(loaded: InteractiveShell) -> None:
     run(loaded, "-q -n um_test_magic_module")
     try:
@@ -180,6 +184,7 @@ def test_named_cell_is_a_module(loaded: InteractiveShell) -> None:
         sys.modules.pop("um_test_magic_module", None)
 
 
+@pytest.mark.slow
 def test_annotated_cell_shows_its_lines_and_the_cached_one_shows_them_again(loaded: InteractiveShell) -> None:
     plain = run(loaded, "-N 1000")
     assert "__pyx" not in plain._repr_html_()
@@ -317,6 +322,7 @@ def test_function_with_keyword_only_parameters_is_timed(loaded: InteractiveShell
     assert report.ok
 
 
+@pytest.mark.slow
 def test_comment_binds_a_cdef_function_whatever_its_name(loaded: InteractiveShell) -> None:
     run(loaded, "-q", "# ufunc: name=min\ncdef int least(int a, int b) noexcept:\n    return a if a < b else b\n")
     assert isinstance(loaded.user_ns["min"], np.ufunc)

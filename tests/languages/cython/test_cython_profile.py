@@ -124,6 +124,7 @@ if "_pgo_" in __name__:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.cython
 def test_cell_runs_once_for_its_profile_in_another_process(gcc: compilers.Toolchain, tmp_path: Path) -> None:
     pytest.importorskip("Cython")

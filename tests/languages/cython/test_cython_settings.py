@@ -215,6 +215,7 @@ def test_quotes_and_comments_within_a_list_are_understood(value: str, words: tup
 SUM = "def f(int n):\n    cdef int i, s = 0\n    for i in range(n): s += i\n    return s"
 
 
+@pytest.mark.slow
 @pytest.mark.cython
 @pytest.mark.parametrize(
     ("cell", "used"),

@@ -36,6 +36,7 @@ def suite() -> Any:
         yield module
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", FILES)
 def test_doctests_of_cython_pass(suite: Any, name: str) -> None:
     paths = [path for path in suite.single_modules(suite.fetch()) if path.stem == name]

@@ -237,6 +237,7 @@ def test_fused_type_is_a_loop_per_type(types: Build) -> None:
     assert types.mean(np.float32(1), np.float32(2)).dtype == "f"
 
 
+@pytest.mark.slow
 def test_fused_type_of_mixed_kinds_has_a_python_form_of_the_timed_type(shared_cache_folder: Path) -> None:
     made = compile_in(
         shared_cache_folder,
@@ -438,6 +439,7 @@ cdef double wave(double x) noexcept nogil:
         wave(np.array([0.0, 0.25, 5.0]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "result"), [("return [n]*2", [3, 3]), ("x = 'a'\n    return x*n", "aaa"), ("return n / 2", 1.5)]
 )
@@ -459,6 +461,7 @@ def test_python_form_computes_in_the_type_that_a_typedef_stands_for(shared_cache
     assert total.samples == ("f1", "f1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
@@ -480,6 +483,7 @@ def test_array_that_may_be_left_out_is_given_to_be_timed() -> None:
     assert made.report_data.functions[0].samples == ("d1", "d0", "d1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("result", "loop", "expected"),
     [

@@ -131,6 +131,7 @@ def total(double[::1] v):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_loop_in_parallel_runs_in_a_child_of_a_process_that_ran_it(shared_cache_folder: Path) -> None:
     total = compile_in(shared_cache_folder, PARALLEL, language="cython").total
@@ -157,6 +158,7 @@ class Plain:
 '''
 
 
+@pytest.mark.slow
 def test_the_module_of_a_named_cell_has_what_the_notebook_has(loaded: InteractiveShell, shared_cache: Path) -> None:
     for text in (MODULE, MODULE.replace("COUNT = 1", "COUNT = 2"), MODULE):  # the cell that ran last counts
         run_cell(loaded, "cython_ufunc", text, "-q -n notebook_module_1")
@@ -174,6 +176,7 @@ def test_the_module_of_a_named_cell_has_what_the_notebook_has(loaded: Interactiv
     assert (module.use.__globals__["COUNT"], module.squared) == (10, None)
 
 
+@pytest.mark.slow
 def test_a_module_of_another_magic_is_taken_over(
     loaded: InteractiveShell, shared_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,6 +197,7 @@ cdef double third_1(double x):
 """
 
 
+@pytest.mark.slow
 def test_cdef_functions_are_bound_unless_the_user_wants_none(loaded: InteractiveShell, shared_cache: Path) -> None:
     first = run_cell(loaded, "cython_ufunc", HALVES, "--time 10ms")
     again = run_cell(loaded, "cython_ufunc", HALVES, "--time 10ms")
@@ -273,6 +277,7 @@ class Plain:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["", "boxes_1"])
 def test_classes_travel_to_processes_of_this_machine(name: str, shared_cache_folder: Path) -> None:
     cell = compile_in(shared_cache_folder, CLASSES, language="cython", name=name)

@@ -98,7 +98,7 @@ cpdef double total(double[:] v):
 PATTERNS = "_HEAD _COMMENT _UNCONDITIONAL _NO_ASSERT _AFTER_CALL _ERROR_EXIT _IDLE"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", [*PATTERNS.split(), "CODE_SECTION", "TYPES_SECTION"])
 def test_c_that_is_written_in_another_way_costs_nothing_but_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     never: Any = "no version of Cython writes this" if name.isupper() and name[0] != "_" else re.compile("(?!)")
@@ -133,6 +133,7 @@ def test_absolute_value_of_an_integer_raises_nothing(kind: str, tmp_path: Path) 
     assert "__ufm_fault" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["int", "long", "double"])
 def test_function_with_an_error_value_of_its_own_can_be_called(kind: str, tmp_path: Path) -> None:
     cell = (
@@ -166,6 +167,7 @@ def test_comparisons_are_joined_without_a_jump(condition: str, c: str, tmp_path:
     assert not re.search(r"goto \w+_bool_binop_done", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("condition", ["n and m", "(n < m) + 3 and m", "n == 1 and m", "n < m or m", "n & m and m > 1"])
 def test_operand_that_is_the_result_is_no_truth(condition: str) -> None:
     f = um.compile_cython(f"cpdef int f(int n, int m):\n    return {condition}\n", time=False)["f"]

@@ -68,6 +68,7 @@ SLOW = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _mark_slow(SLOW, quick=2))
 def test_a_slow_function_leaves_the_cell_whole(name: str, shared_cache_folder: Path) -> None:
     if "posix" in SLOW[name] and sys.platform == "win32":
@@ -214,6 +215,7 @@ USES = {
 }
 
 
+@pytest.mark.slow
 def test_a_named_module_is_what_the_notebook_has(loaded: InteractiveShell, shared_cache: Path) -> None:
     run_cell(loaded, "cython_ufunc", MODULE, "-q -n variants_m")
     results = {}
@@ -336,6 +338,7 @@ ALWAYS = {"always_1", "also_1", "Holder_1", "renamed_1"}
 BOUND = ALWAYS | {"plain_1", "inlined_1", "free_1", "fused_1", "decorated_1", "pair_1", "pointed_1"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "names"), [("-q", BOUND), ("-q --no-cdef", ALWAYS)])
 def test_cdef_functions_that_are_bound(
     options: str, names: set[str], loaded: InteractiveShell, shared_cache: Path
