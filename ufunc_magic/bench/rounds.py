@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -185,7 +185,7 @@ def time_once(call: Call, *, clock: Clock) -> tuple[float, Any]:
         before = _read_usage()
         start = clock()
         result = call.function(*call.arguments)
-        return max(0.0, _add_waiting(clock() - start, before, clock)), result
+        return max(0.0, _Samples([_end_sample(clock() - start, before)]).list_seconds(clock)[0]), result
 
 
 def has_helpers(call: Call) -> bool:
@@ -204,7 +204,7 @@ def measure(calls: Sequence[Call], *, clock: Clock, pace: Pace, yardsticks: Sequ
     Those of the yardsticks follow; they do not decide how many rounds there are.
     """
     number, calls = len(calls), [*calls, *yardsticks]
-    samples: list[list[float]] = [[] for _ in calls]
+    samples = [_Samples([]) for _ in calls]
     least = pace.least
     np.empty(BLOCK, np.uint8)  # freed at once: from now on the C library keeps such blocks
     with _suspend_collection():
@@ -212,9 +212,9 @@ def measure(calls: Sequence[Call], *, clock: Clock, pace: Pace, yardsticks: Sequ
         overheads = {n: _measure_overhead(n, clock) for n in set(repeats)}
         start, idle = clock(), read_waiting()
         for done in range(1, MORE * pace.most + 1):
-            for call, repeat, durations in zip(calls, repeats, samples, strict=True):
-                durations.append(max(0.0, _time_sample(call, repeat, clock) - overheads[repeat]) / repeat)
-            if any(durations[-1] > LONG for durations in samples[:number]):
+            for call, repeat, rounds in zip(calls, repeats, samples, strict=True):
+                rounds.rows.append(_time_sample(call, repeat, clock, overhead=overheads[repeat]))
+            if any(rounds.rows[-1].taken > LONG for rounds in samples[:number]):
                 least = min(least, LEAST_OF_LONG)
             now = clock()
             mean = (now - start) / done
@@ -223,7 +223,7 @@ def measure(calls: Sequence[Call], *, clock: Clock, pace: Pace, yardsticks: Sequ
                 if now + mean * (least - done) > end:
                     break
                 continue
-            spread = max(Timing(tuple(durations)).spread or 0.0 for durations in samples[:number])
+            spread = max(rounds.make_timing(clock).spread or 0.0 for rounds in samples[:number])
             enough = done >= pace.most or now + mean > pace.deadline or spread < pace.steady
             # While the thread mostly waits, so does the user.
             hurried = clock is CLOCK and read_waiting() - idle > now - start
@@ -231,7 +231,7 @@ def measure(calls: Sequence[Call], *, clock: Clock, pace: Pace, yardsticks: Sequ
                 break
             if now + mean > end or (enough and not is_unsteady(spread)):
                 break
-    return [Timing(tuple(durations)) for durations in samples]
+    return [rounds.make_timing(clock) for rounds in samples]
 
 
 def is_unsteady(spread: float | None) -> bool:
@@ -243,22 +243,55 @@ def _count_repeats(call: Call, clock: Clock, sample: float) -> int:
     """Calls in one sample: 1, 2, 4, 8, ...  The calls that count them also warm the caches."""
     repeat = 1
     while True:
-        taken = _time_sample(call, repeat, clock)
+        taken = _time_calls(call, repeat, clock)
         if sample / 2 <= taken < SHORT * sample:
-            taken = min(taken, _time_sample(call, repeat, clock))  # an interruption may have hit the first one
+            taken = min(taken, _time_calls(call, repeat, clock))  # an interruption may have hit the first one
         if taken >= sample / 2 or call.spoils or repeat >= 1 << 14:
             return repeat
         repeat *= 2
 
 
-def _time_sample(call: Call, repeat: int, clock: Clock) -> float:
+class _Sample(NamedTuple):
+    """Of each call of a sample: seconds, CPU seconds of other threads, seconds of waiting for a processor."""
+
+    taken: float
+    helped: float
+    idle: float
+
+
+@dataclass(frozen=True)
+class _Samples:
+    """The samples of one call in all rounds."""
+
+    rows: list[_Sample]
+
+    def list_seconds(self, clock: Clock) -> list[float]:
+        """The seconds of each, with the thread's waiting if other threads compute a part of the call meanwhile.
+
+        All samples decide that together: the system counts the time of a thread that still runs late.
+        """
+        helped = sum(row.helped for row in self.rows)
+        waits = clock is CLOCK and helped > HELP * sum(row.taken + row.idle for row in self.rows)
+        return [row.taken + row.idle if waits else row.taken for row in self.rows]
+
+    def make_timing(self, clock: Clock) -> Timing:
+        return Timing(tuple(max(0.0, seconds) for seconds in self.list_seconds(clock)))
+
+
+def _time_calls(call: Call, repeat: int, clock: Clock) -> float:
+    """Seconds of so many calls."""
+    return repeat * _Samples([_time_sample(call, repeat, clock)]).list_seconds(clock)[0]
+
+
+def _time_sample(call: Call, repeat: int, clock: Clock, *, overhead: float = 0.0) -> _Sample:
     function, arguments, turns = call.function, call.arguments, itertools.repeat(None, repeat)
     with call.context():
         before = _read_usage()
         start = clock()
         for _ in turns:
             function(*arguments)
-        return _add_waiting(clock() - start, before, clock)
+        sample = _end_sample(clock() - start - overhead, before)
+    return _Sample(*(seconds / repeat for seconds in sample))
 
 
 def _read_usage() -> tuple[float, float]:
@@ -266,10 +299,10 @@ def _read_usage() -> tuple[float, float]:
     return time.process_time() - time.thread_time(), read_waiting()
 
 
-def _add_waiting(taken: float, before: tuple[float, float], clock: Clock) -> float:
-    """``taken``, with the thread's waiting since `_read_usage` was ``before`` if other threads worked meanwhile."""
+def _end_sample(taken: float, before: tuple[float, float]) -> _Sample:
+    """A sample that took so long, and began when `_read_usage` was ``before``."""
     helped, idle = (now - then for now, then in zip(_read_usage(), before, strict=True))
-    return taken + idle if clock is CLOCK and helped > HELP * (taken + idle) else taken
+    return _Sample(taken, helped, idle)
 
 
 def _measure_overhead(repeat: int, clock: Clock) -> float:
