@@ -255,6 +255,15 @@ def test_division_by_zero_is_a_note_that_names_the_input() -> None:
     assert made.div_(7, 2) == 3
 
 
+def test_a_complex_number_may_be_an_index_of_a_table() -> None:
+    made = um.compile_c(
+        "#include <complex.h>\n"
+        "double look(double complex z) { static const double t[4] = {1, 2, 3, 4}; return t[(int)z]; }\n"
+    )
+    np.testing.assert_array_equal(made.look([0, 1 + 2j, 3]), [1, 2, 4])
+    assert made.notes[0].startswith("look((")
+
+
 def test_unchecked_table_is_a_note_that_names_the_input() -> None:
     made = um.compile_c("static double t[4] = {1, 2, 3, 4};\ndouble look(int i) {\n  return t[i];\n}")
     assert re.match(r"look\(-?\d+\).*: reads out of bounds.* Such a call raises CellCrashed", made.notes[0])

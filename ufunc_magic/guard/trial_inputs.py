@@ -352,7 +352,8 @@ def _keep_in_range(row: Row, uses: Sequence[OperandUse]) -> Row:
     """The row with indices of tables inside of these."""
     if not uses:
         return row
-    return tuple(min(max(v, u.low), u.stop({}) - 1) if u.below else v for v, u in zip(row, uses, strict=True))
+    # Complex numbers have no order, and count by their real parts.
+    return tuple(min(max(v.real, u.low), u.stop({}) - 1) if u.below else v for v, u in zip(row, uses, strict=True))
 
 
 def _make_array_rows(
