@@ -121,3 +121,10 @@ def test_a_template_has_the_types_that_its_condition_names(words: str, types: li
         f"#include <concepts>\n#include <limits>\ntemplate <class T> requires ({words}) T least(T x) {{ return x; }}\n"
     )
     assert um.compile_c(source, cplus=True, compile_args=["-std=c++20"]).least.types == types
+
+
+def test_types_of_a_cell_without_t_are_a_note() -> None:
+    (note,) = um.compile_c("double twice(double x) { return 2 * x; }", types="f4,f8").notes
+    assert note.startswith("--types f4,f8 has no effect")
+    assert um.compile_c("T twice(T x) { return 2 * x; }", types="f4,f8").notes == ()
+    assert um.compile_c("auto twice(auto x) { return 2 * x; }", cplus=True, types="f4,f8").notes == ()

@@ -558,6 +558,8 @@ def _describe(planned: CellBuild, plan: cells.UnitPlan, compiled: _Compiled) -> 
         functions[place] = replace(functions[place], index=index, declaration=declaration)
     notes = (*plan.notes, *reading.unbound, *_write_notes(reading, bound), *reading.library.list_notes(options))
     notes += tuple(_list_ignored_comments(reading.unit, bound))
+    if options.types and not codegen.uses_t(reading.unit) and not any(f.template for f in reading.unit.functions):
+        notes += (f"--types {options.types} has no effect: no function is written in terms of T",)
     serial = [s.name for s in reading.signatures if s.has_records] if options.parallel else []
     if serial:
         notes += (f"--parallel: {', '.join(serial)} runs on one thread, like all functions with structures.",)
