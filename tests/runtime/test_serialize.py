@@ -14,6 +14,7 @@ import multiprocessing
 import os
 import pickle
 import platform
+import re
 import struct
 import sys
 import threading
@@ -335,6 +336,20 @@ with np.errstate(all="raise"):
         "<Build <c>: twice d->d, add dd->d, gcd ii->i, dot dd->d, polar dd->dd, norm()> - overflow encountered in twice"
     )
     assert elsewhere(built(), shown, folder=tmp_path) == expected
+
+
+def test_functions_travel_though_their_compiler_has_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = um.compile_c("double twice(double x) { return 2 * x; }\nint is_there(void *p) { return p != 0; }")
+    with monkeypatch.context() as patch:
+        patch.setenv("CC", "no-such-compiler")
+        payloads = [um.dumps(made.twice), pickle.dumps(made.twice), pickle.dumps(made)]
+        target = made.object_code.target
+    assert um.loads(payloads[0])(2.0) == pickle.loads(payloads[1])(2.0) == pickle.loads(payloads[2]).twice(2.0) == 4
+    shown = "print(got(2.0))"
+    assert elsewhere(payloads[1], shown, folder=tmp_path) == "4.0"
+    # What was loaded needs no more than the level of this CPU, and once there is a compiler, nothing.
+    assert re.fullmatch(r"native:( x86_v\d)*|baseline", target.level)
+    assert made.object_code.target.level == "baseline"
 
 
 @pytest.mark.slow

@@ -110,8 +110,10 @@ def find_sound_copies(description: compilers.Description) -> tuple[str, ...]:
 
 def target(code: bytes, options: Options, *, python: str = "", this_cpu: bool = False) -> Target:
     """The machines that ``code`` runs on; ``python`` is the ABI of an extension module."""
-    native = this_cpu or options.arch == "native"
-    level = "native: " + " ".join(runtime.cpu_features()) if native else "baseline"
+    native = options.arch == "native"
+    # Code for this CPU alone has clones for its level of the psABI, and uses nothing beyond.
+    features = [name for name in runtime.cpu_features() if native or name.startswith("x86_v")]
+    level = "native: " + " ".join(features) if native or this_cpu else "baseline"
     return replace(runtime.describe_target(), libc=find_required_glibc(code), level=level, python=python)
 
 

@@ -378,7 +378,7 @@ _HEADER_FIELDS = tuple(
     "target functions language toolchain source name threads module preload options device first_line".split()
 )
 _FUNCTION_FIELDS = FunctionCode.__dataclass_fields__.keys()
-_TEXT_LISTS = ("parameters", "results", "calls", "prototype", "records")
+_TEXT_LISTS = ("parameters", "results", "calls", "prototype", "records", "local_arrays")
 _texts_of = itemgetter("language", "toolchain", "source", "name", "module")
 _function_texts_of = attrgetter("name", "core", "declaration", "doc", "source", "reason", "instance")
 _text_lists_of = attrgetter(*_TEXT_LISTS)

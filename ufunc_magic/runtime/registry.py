@@ -97,9 +97,15 @@ class LoadedObject:
 
     @property
     def portable_code(self) -> ObjectCode:
-        """The object code, for every CPU of its kind."""
+        """The object code, for every CPU of its kind.
+
+        Where it cannot be made, as without a compiler, the loaded code: its target names what it needs of a CPU.
+        """
         if complete := self.complete:
-            whole = complete()
+            try:
+                whole = complete()
+            except UfuncMagicError:
+                return self.object_code
             with lock_code(self.object_code):
                 if self._portable is self.object_code:  # no other thread was first
                     self._portable = self._sent = whole
