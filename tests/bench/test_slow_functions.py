@@ -10,7 +10,7 @@ import pytest
 from support import compile_in
 from ufunc_magic.guard import can_copy
 
-pytestmark = pytest.mark.skipif(not can_copy(), reason="this system has no fork()")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not can_copy(), reason="this system has no fork()")]
 
 #: Each function, and how its table differs: no rows, rows without a Python form, rows at few elements.
 CELL = """

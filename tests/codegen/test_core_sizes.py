@@ -78,6 +78,7 @@ def c(shared_cache_folder: Any) -> Any:
     return compile_in(shared_cache_folder, CELL)
 
 
+@pytest.mark.slow
 def test_output_has_the_computed_size(c: Any) -> None:
     x, y = np.arange(5.0), np.array([1.0, 2.0, 3.0])
     np.testing.assert_allclose(c.convolve(x, y), np.convolve(x, y))
@@ -111,6 +112,7 @@ def test_parentheses_and_division(c: Any) -> None:
     assert [out.tolist() for out in c.both([1.0, 2, 3])] == [[1, 3], list(range(8))]
 
 
+@pytest.mark.slow
 def test_a_number_gives_the_size_of_an_output(c: Any) -> None:
     assert c.line(0, 1, 5).tolist() == [0, 0.25, 0.5, 0.75, 1]
     assert c.line([0, 2], [[1], [3]], 3).shape == (2, 2, 3)

@@ -134,6 +134,7 @@ cdef double spread(double x):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.cython
 def test_arrays_of_cython_end_the_call(cache_folder: Path) -> None:
     pytest.importorskip("Cython", reason="Cython is not installed (extra: cython)")

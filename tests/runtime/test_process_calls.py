@@ -157,11 +157,13 @@ def test_the_state_of_the_process_is_as_before() -> None:
     assert all(row == [5] for row in results.values())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="flags of x86-64")
 def test_the_processors_flags_are_as_before() -> None:
     assert _call(FLAGS, "direction", "alignment") == {"direction": [5], "alignment": [5]}
 
 
+@pytest.mark.slow
 def test_threads_and_children_of_the_cell_end_alone() -> None:
     results = _call(THREADS, "crashes", "leaves", "divides", "divides_and_crashes")
     assert results["crashes"].startswith("CellCrashed: a thread of the cell followed a null pointer")

@@ -579,6 +579,7 @@ def test_token_of_dask_is_the_same_in_every_process(tmp_path: Path) -> None:
 # Cython modules.
 
 
+@pytest.mark.slow
 @needs_cython
 @pytest.mark.cython
 def test_cython_functions_classes_and_exceptions_work_elsewhere(tmp_path: Path) -> None:

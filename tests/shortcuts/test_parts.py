@@ -168,6 +168,7 @@ def test_every_machine_makes_the_same_object(tmp_path: Path, monkeypatch: pytest
     assert codes[0] == codes[1]
 
 
+@pytest.mark.slow
 def test_a_mistake_is_told_once(parts: Parts) -> None:
     wrong = CELL + "double wrong(double x) { return x + missing; }\n"
     with pytest.raises(um.CompileError) as caught:

@@ -10,6 +10,8 @@ import pytest
 import ufunc_magic as um
 from support import compile_in
 
+pytestmark = pytest.mark.slow
+
 CELL = """\
 #include <cmath>
 #include <concepts>

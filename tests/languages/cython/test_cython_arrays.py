@@ -15,6 +15,7 @@ from support import compile_in
 from ufunc_magic.runtime import Build
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.cython,
     pytest.mark.skipif(not importlib.util.find_spec("Cython"), reason="Cython is not installed (extra: cython)"),
 ]

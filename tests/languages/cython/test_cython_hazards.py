@@ -121,6 +121,7 @@ NAMES = {
 }
 
 
+@pytest.mark.slow
 def test_only_functions_that_may_fault_or_hang_open_a_frame(tmp_path: Path) -> None:
     path = tmp_path / "cell.pyx"
     source = f"{HEAD}{HARMLESS}{AREA}{STACK}{FAULT}"

@@ -261,6 +261,7 @@ def test_kernel_shows_the_table_and_binds_the_names(kernel: Kernel) -> None:
     assert kernel.value("float(logit(0.5)), twice(3), SIDES") == "(0.0, 6, 4)"
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 @pytest.mark.parametrize("broken", [BROKEN, C_BROKEN], ids=["cython", "c compiler"])
 def test_kernel_shows_an_error_and_not_a_success(kernel: Kernel, broken: str) -> None:
@@ -287,6 +288,7 @@ cdef double root(double x) except? -1:
     assert re.search(r"root", "\n".join(shown.error["traceback"]))
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_kernel_survives_many_versions_of_a_cell(kernel: Kernel) -> None:
     for n in range(4):
