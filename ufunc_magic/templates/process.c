@@ -54,9 +54,10 @@ static int keeps(int part) { return __ufm_kept & part; }
 
 enum { SIGNALS = 32, LIMITS = RLIM_NLIMITS, TIMERS = 3, FILES = 256, MADE = 16 };
 typedef unsigned char Set[FILES / 8];
+static int depth; /* calls under way, in all threads */
 static struct {
-    int depth;
     pid_t process;
+    pthread_t thread; /* whose mask, stack and processors these are */
     sigset_t mask;
     struct sigaction actions[SIGNALS];
     struct rlimit limits[LIMITS];
@@ -68,7 +69,7 @@ static struct {
     Set files; /* that were open before the call */
 } before;
 static Set opened; /* by earlier calls of the cell */
-static timer_t made[MADE]; /* by this call */
+static timer_t made[MADE]; /* by this call: the kernel's numbers */
 static int made_count;
 
 static int has(const Set set, int number) { return number >= 0 && number < FILES && set[number / 8] >> number % 8 & 1; }
@@ -82,9 +83,10 @@ static void list_files(Set set)
 static void save(void)
 {
     before.process = keeps(KEEP_CHILDREN) ? getpid() : 0;
+    before.thread = pthread_self();
     made_count = 0;
     if (keeps(KEEP_SIGNALS)) {
-        pthread_sigmask(SIG_SETMASK, NULL, &before.mask);
+        sigprocmask(SIG_SETMASK, NULL, &before.mask); /* a thread's own on Linux, and older than pthread_sigmask in libc */
         for (int k = 1; k < SIGNALS; k++) sigaction(k, NULL, before.actions + k);
     }
     for (int k = 0; keeps(KEEP_LIMITS) && k < LIMITS; k++) getrlimit(k, before.limits + k);
@@ -101,6 +103,7 @@ static void save(void)
 
 static void undo(void)
 {
+    const int here = pthread_equal(before.thread, pthread_self());
     for (int k = 0; keeps(KEEP_TIMERS) && k < TIMERS; k++) {
         struct itimerval now, *const then = before.timers + k;
         getitimer(k, &now);
@@ -111,7 +114,7 @@ static void undo(void)
         if (!is_ours(k) && !sigaction(k, NULL, &now) && now.sa_handler != before.actions[k].sa_handler)
             sigaction(k, before.actions + k, NULL);
     }
-    if (keeps(KEEP_SIGNALS)) pthread_sigmask(SIG_SETMASK, &before.mask, NULL);
+    if (keeps(KEEP_SIGNALS) && here) sigprocmask(SIG_SETMASK, &before.mask, NULL);
     for (int k = 0; keeps(KEEP_LIMITS) && k < LIMITS; k++) {
         struct rlimit now;
         if (!getrlimit(k, &now) && memcmp(&now, before.limits + k, sizeof now)) setrlimit(k, before.limits + k);
@@ -121,9 +124,9 @@ static void undo(void)
         chdir(before.folder)) {}
     if (before.locale[0] && strcmp(setlocale(LC_ALL, NULL), before.locale)) setlocale(LC_ALL, before.locale);
     if (keeps(KEEP_UMASK)) umask(before.umask);
-    if (keeps(KEEP_CORES)) sched_setaffinity(0, sizeof before.cores, &before.cores);
-    if (keeps(KEEP_STACK)) sigaltstack(&before.stack, NULL);
-    while (made_count) timer_delete(made[--made_count]);
+    if (keeps(KEEP_CORES) && here) sched_setaffinity(0, sizeof before.cores, &before.cores);
+    if (keeps(KEEP_STACK) && here) sigaltstack(&before.stack, NULL);
+    while (made_count) syscall(SYS_timer_delete, made[--made_count]); /* timer_delete() is in libc since 2.34 only */
     Set now_open;
     if (keeps(KEEP_FILES)) list_files(now_open);
     for (int k = 0; keeps(KEEP_FILES) && k < FILES / 8; k++)
@@ -147,17 +150,17 @@ HIDDEN void __ufm_clear_flags(void)
 HIDDEN void __ufm_keep_process(int begins)
 {
     if (begins) {
-        if (!before.depth++) save();
+        if (!__atomic_fetch_add(&depth, 1, __ATOMIC_ACQ_REL)) save();
         return;
     }
     __ufm_clear_flags();
     /* A child of fork() has no notebook to return to. */
     if (before.process && before.process != getpid()) _exit(0);
-    if (--before.depth) return;
+    if (__atomic_sub_fetch(&depth, 1, __ATOMIC_ACQ_REL)) return;
     undo();
     __ufm_tell_lost();
 }
-static int is_child(void) { return before.depth && before.process && before.process != getpid(); }
+static int is_child(void) { return depth && before.process && before.process != getpid(); }
 
 /* ----------------------------------------------------------------------------------------- ends of the process */
 
@@ -195,7 +198,9 @@ HIDDEN int OWN(timer_create)(clockid_t clock, struct sigevent *event, timer_t *t
 {
     if (event && event->sigev_notify == SIGEV_SIGNAL) check_signal(getpid(), event->sigev_signo);
     const int status = timer_create(clock, event, timer);
-    if (!status && made_count < MADE) made[made_count++] = *timer;
+    /* One that starts threads has no number of the kernel's. */
+    const int numbered = !event || event->sigev_notify != SIGEV_THREAD;
+    if (!status && numbered && made_count < MADE) made[made_count++] = *timer;
     return status;
 }
 HIDDEN int OWN(timer_delete)(timer_t timer)
