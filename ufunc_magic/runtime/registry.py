@@ -19,6 +19,7 @@ from .. import store
 from ..model import (
     LANGUAGES,
     CellPlace,
+    CompileError,
     Diagnostic,
     FunctionCode,
     LinkError,
@@ -361,7 +362,7 @@ def load(
     ------
     TargetError, LinkError
         If it cannot run here.
-    SignatureError
+    SignatureError, CompileError
         If none of its functions can be bound.
     Exception
         Any exception that the statements of an extension module raise.
@@ -411,6 +412,8 @@ def load(
         if binder is not None:
             functions.update(binder.group(object_code, functions))
         if faults and not functions:
+            if refused := opened.report_data.refused:  # they are what the cell is about
+                raise CompileError(f"No function of {place.name} can be bound.", diagnostics=tuple(refused.values()))
             raise faults[0]
         if opened.module is not None:
             public = _list_public(opened.module, functions)

@@ -271,6 +271,26 @@ def test_code_in_step_that_is_not_volatile_is_noted_once_on_its_line() -> None:
     assert [note for note in compiled(text.replace(";\n s", "; __syncwarp();\n s")).notes if "in step" in note] == []
 
 
+def test_the_reason_of_a_kernel_counts_where_nothing_else_is_bound() -> None:
+    source = """
+    struct Pair { float low, high; __device__ Pair(float a, float b) : low(a), high(b) {} };
+    __device__ Pair join(Pair a, Pair b) { return Pair(fminf(a.low, b.low), fmaxf(a.high, b.high)); }
+    __global__ void reduce(float *out) {
+        extern __shared__ float s[];
+        volatile float *v = s;
+        int t = threadIdx.x;
+        v[t] = out[t];
+        if (t < 32) {
+            v[t] += v[t + 16];
+            v[t] += v[t + 8];
+        }
+        out[t] = join(Pair(v[t], 1), Pair(2, 3)).low;
+    }
+    """
+    with pytest.raises(um.CompileError, match="going in step"):
+        um.compile_cuda(source, device="cpu")
+
+
 def test_code_in_step_is_found_where_a_compiler_of_cuda_looks() -> None:
     assert [d.line for d in find_refusals(f"#ifdef __CUDACC__\n{WARP}#endif\n", name="In[3]")] == [4, 5, 6, 7, 8]
 
