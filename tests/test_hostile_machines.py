@@ -187,6 +187,7 @@ def test_cells_work_within_limits(cache_folder: Path, limit: str) -> None:
     works(f'ulimit {limit}; exec {PYTHON} "$PROGRAM"', cache=cache_folder)
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
 @pytest.mark.parametrize(
     "mounted",

@@ -33,7 +33,7 @@ CELLS_OF_TESTS = [
 ]
 PATHS = [
     pytest.param(
-        path, id=name, marks=() if path.name in QUICK else pytest.mark.nightly if number % 5 else pytest.mark.slow
+        path, id=name, marks=() if path.name in QUICK else pytest.mark.nightly if number % 15 else pytest.mark.slow
     )
     for number, (path, name) in enumerate(CELLS_OF_TESTS)
 ]

@@ -45,7 +45,7 @@ def test_no_fault_of_the_cache_gives_a_wrong_result_or_an_unhandled_error(came, 
     assert found.right > 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_only_files_that_must_be_small_and_a_folder_that_is_gone_refuse_a_cell(came):
     refusing = {name for name, found in came.items() if found.refused}
     # In a folder that is gone, a relative path of the cache means nothing: that too is said.

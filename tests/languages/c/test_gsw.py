@@ -27,7 +27,7 @@ from ufunc_magic.runtime import Build
 gsw = pytest.importorskip("gsw", reason="the gsw package is not installed")
 theirs = pytest.importorskip("gsw._gsw_ufuncs", reason="this gsw has no module of ufuncs")
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 #: Oceanographic values by the names that GSW-C's parameters have; 0 to 1 for the others.
 RANGES: dict[str, tuple[float, float]] = {
