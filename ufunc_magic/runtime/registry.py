@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -412,15 +412,20 @@ def load(
         if binder is not None:
             functions.update(binder.group(object_code, functions))
         if faults and not functions:
-            if refused := opened.report_data.refused:  # they are what the cell is about
-                raise CompileError(f"No function of {place.name} can be bound.", diagnostics=tuple(refused.values()))
-            raise faults[0]
+            raise _choose_fault(faults, opened.report_data, name=place.name)
         if opened.module is not None:
             public = _list_public(opened.module, functions)
             opened.functions = {n: f for n, f in public.items() if n not in opened.report_data.refused}
         build = Build(opened, place.name, notes=tuple(notes), first_line=place.first_line)
         _loaded[_identify_functions(object_code)] = build
         return build
+
+
+def _choose_fault(faults: Sequence[SignatureError], report_data: ReportData, *, name: str) -> UfuncMagicError:
+    """The error of a cell of which nothing can be bound: what the compiler refused is what the cell is about."""
+    if refused := tuple(report_data.refused.values()):
+        return CompileError(f"No function of {name} can be bound.", diagnostics=refused)
+    return faults[0]
 
 
 def publish_module(opened: LoadedObject) -> None:
