@@ -347,7 +347,7 @@ def test_functions_travel_though_their_compiler_has_gone(tmp_path: Path, monkeyp
     assert um.loads(payloads[0])(2.0) == pickle.loads(payloads[1])(2.0) == pickle.loads(payloads[2]).twice(2.0) == 4
     shown = "print(got(2.0))"
     assert elsewhere(payloads[1], shown, folder=tmp_path) == "4.0"
-    # What was loaded needs no more than the level of this CPU, and once there is a compiler, nothing.
+    # The loaded code needs this CPU's level and no more; the code that a compiler makes later needs nothing.
     assert re.fullmatch(r"native:( x86_v\d)*|baseline", target.level)
     assert made.object_code.target.level == "baseline"
 

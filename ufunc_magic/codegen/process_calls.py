@@ -41,12 +41,13 @@ def find_process_calls(unit: Unit) -> frozenset[str]:
         return frozenset()
     called = frozenset[str]().union(*(function.body.calls for function in unit.functions))
     names = _NAMES & called - {function.name for function in unit.functions}
-    text = [function.text for function in unit.functions]
+    text = "\n".join(function.text for function in unit.functions)
     # A keyword: asm, __asm__, asm volatile; and classes whose constructors start threads.
-    names |= {"asm"} if any("asm" in t for t in text) else set()
-    return (
-        names | _THREADS if any("std::thread" in t or "std::async" in t or "std::jthread" in t for t in text) else names
-    )
+    if "asm" in text:
+        names |= {"asm"}
+    if any(word in text for word in ("std::thread", "std::jthread", "std::async")):
+        names |= _THREADS
+    return names
 
 
 def write_process_calls(names: Set[str]) -> str:

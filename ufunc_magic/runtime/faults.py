@@ -256,7 +256,7 @@ def _make_exception(report: _Report, fault: _Fault) -> UfuncMagicError:
         return CellExited(f"{call} {(fault.text or b'').decode(errors='replace')}{where}.")
     line = _describe_line(fault.place)
     if fault.kind == _OUT_OF_RANGE:
-        text, function = ((t or b"").decode(errors="replace") for t in (fault.text, fault.function))
+        text = (fault.text or b"").decode(errors="replace")
         what = f"used an index outside of a container, or an empty one (`{text}' is false)"
         return CellIndexError(f"{call} {what}{where}{line}.", remedy="" if line else "-c=-g shows the line.")
     what, damaged = _describe_crash(fault, [] if inputs is None else inputs, _find_local_arrays(report))

@@ -41,7 +41,7 @@ _DECLARATIONS = frozenset(
 _SPECIAL = frozenset(("default_method_clause", "delete_method_clause"))
 #: Qualifiers that a macro of the cell may consist of.
 _QUALIFIERS = _MARKS | set("__host__ __forceinline__ __noinline__ inline static __inline__ constexpr extern".split())
-#: What such a macro may have besides, with its place among them.
+#: Other words of such a macro, with its place among them.
 _AROUND = {"extern": -2, '"C"': -1, "void": 1}
 _ALIGNMENTS = frozenset(("__align__", "__builtin_align__", "alignas", "__attribute__"))
 #: Headers that are inlined at most.  A cell with more includes a library, which has no host's part.
